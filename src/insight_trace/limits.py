@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from typing import TextIO
 
 from insight_trace.errors import RequestError
 
@@ -61,6 +62,12 @@ def cut(value: object, characters: int = MESSAGE_CHARACTERS) -> str:
     text = value if isinstance(value, str) else repr(value)
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: characters + 1])
     return shown if len(shown) <= characters else shown[: characters - 1] + "…"
+
+
+def steer(stream: TextIO, text: str) -> None:
+    """Writes what moves a terminal's cursor. What is printed otherwise has its control characters spelled out."""
+    type(stream).write(stream, text)
+    stream.flush()
 
 
 def visible(text: str, kept: str = "\n\t\r") -> str:

@@ -53,6 +53,24 @@ def refuse_existing(
         )
 
 
+_REPORTS = {"SARIF": b"sarif", "JUnit": b"<testsuite"}  # what stands at the begin of each form
+
+
+def require_reports(sarif: Path | None, junit: Path | None) -> None:
+    """A report is replaced by the next one of its form; any other file of that name stays, and is asked about at once."""
+    if sarif is not None and junit is not None and sarif.absolute() == junit.absolute():
+        raise RequestError(f"{sarif} cannot hold both reports", hint="name a file for each")
+    for form, path in (("SARIF", sarif), ("JUnit", junit)):
+        if path is None or not path.is_file():
+            continue
+        with path.open("rb") as file:
+            begin = file.read(4096)
+        if begin and _REPORTS[form] not in begin:
+            raise RequestError(
+                f"{path} is no {form} report, and is not replaced by one", hint="name another file"
+            )
+
+
 def _why_kept(path: Path, record: Sequence[str], inputs: Sequence[Path]) -> str:
     """Why an existing path must stay; empty where it may go."""
     if path.is_symlink():

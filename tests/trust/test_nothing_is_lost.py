@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from insight_trace import storage
 from insight_trace.__main__ import main
 from insight_trace.errors import JobError, RequestError
-from insight_trace.storage import whole_directory, whole_file, whole_files
+from insight_trace.storage import require_reports, whole_directory, whole_file, whole_files
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENE = str(ROOT / "examples" / "paged_attention" / "scene.py")
@@ -292,3 +293,26 @@ def test_force_does_not_delete_the_dump_that_is_replayed(tmp_path, capsys):
         assert "an input" in capsys.readouterr().err
         (place / "replay.json").unlink()
     assert sorted(dump.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--sarif", "mine/README.md"], "is no SARIF report"),
+        (["--junit", "mine/README.md"], "is no JUnit report"),
+        (["--junit", "report", "--sarif", "./report"], "cannot hold both reports"),
+    ],
+)
+def test_a_report_replaces_a_report_of_its_form_and_nothing_else(tmp_path, monkeypatch, capsys, words, said):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples" / "pypto_build", "mine")
+    before = (tmp_path / "mine" / "README.md").read_bytes()
+    for command in (["diff", "mine", "mine"], ["gate", "base.json", "mine", "--update"]):
+        assert main([*command, *words]) == 2
+        assert said in capsys.readouterr().err
+    assert (tmp_path / "mine" / "README.md").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine"]
+    for form, begin in (("s.sarif", '{"$schema": "sarif"}'), ("j.xml", "<testsuites/>"), ("empty.xml", "")):
+        (tmp_path / form).write_text(begin)
+    require_reports(Path("s.sarif"), Path("j.xml"))
+    require_reports(None, Path("empty.xml"))

@@ -5,13 +5,14 @@ import io
 import json
 import shutil
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
 from insight_trace.__main__ import main
 from insight_trace.commands.signals import orderly
 from insight_trace.errors import InputError
-from insight_trace.limits import cell
+from insight_trace.limits import cell, steer
 from insight_trace.replay.workspace import read_record
 from insight_trace.run.baseline import BaselineChange, CaseFigures, KernelFigures, junit_text
 
@@ -22,12 +23,14 @@ def test_a_command_shows_escapes_and_marks_instead_of_obeying_them():
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), orderly():
         print(f"kernel {EVIL} · ok")
-        print(f"\x1b[1mbold\x1b[0m {EVIL}", file=out)
-        err.write("\r\x1b[Kstep …")
+        print("wrong a\x1b[8m.cpp\rright", "a line\r\n", sep="; ", file=err)
+        steer(err, "\r\x1b[Kstep …")
     said = out.buffer.getvalue().decode()
     assert "kernel K\\x1b]0;mine\\x07\\x1b[2J\\u202egnp.exe\\x9b31m · ok" in said
-    assert said.count("\x1b") == 2, "our own colours stay"
-    assert err.buffer.getvalue().decode() == "\r\x1b[Kstep …"
+    told = err.buffer.getvalue().decode()
+    assert told == "wrong a\\x1b[8m.cpp\\rright; a line\r\n\n\r\x1b[Kstep …", (
+        "only our own lines are written again"
+    )
     assert "write" not in vars(out), "the stream is as it was"
 
 
@@ -37,6 +40,18 @@ def test_a_command_of_a_scene_with_such_names_prints_none_of_them(tmp_path, caps
     main(["scene", str(scene)])
     captured = capsys.readouterr()
     assert not set("\x1b\x07\x9b\u202e") & set(captured.out + captured.err)
+
+
+def test_a_candidate_cannot_write_the_verdict_of_another(tmp_path, capsys):
+    evil = tmp_path / "bad.cpp\nright         1.000  mine\x1b[8m.cpp"
+    evil.write_text("asm volatile\n")
+    task = Path(__file__).parents[2] / "examples" / "judge" / "axpy.json"
+    plain = tmp_path / "task.json"
+    plain.write_text(task.read_text().replace('"baseline": "good.cpp"', '"slow": 1.5'))
+    assert main(["judge", str(plain), str(evil), "--jobs", "1"]) == 1
+    said = capsys.readouterr().out
+    assert [line.split()[0] for line in said.splitlines()] == ["forbidden", "to"]
+    assert "\x1b" not in said
 
 
 def test_a_junit_report_is_well_formed_whatever_a_kernel_is_called():

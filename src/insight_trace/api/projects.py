@@ -52,8 +52,9 @@ def gate(
         update_baseline,
     )
     from insight_trace.scratch import scratch_folder
-    from insight_trace.storage import write_whole
+    from insight_trace.storage import require_reports, write_whole
 
+    require_reports(*(None if given is None else Path(given) for given in (sarif, junit)))
     if threshold is not None:
         require_share(threshold, "--threshold")
     file = Path(baseline)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from insight_trace import __version__
 from insight_trace.commands.signals import Terminated, abandon, flushed
 from insight_trace.errors import RequestError, as_error, shown
+from insight_trace.limits import cut, steer
 
 if TYPE_CHECKING:
     from insight_trace.results import Progress
@@ -252,12 +253,12 @@ def shown_progress(quiet: bool = False) -> Iterator[Progress]:
 
     def show(step: str, done: int = 0, total: int = 0, /) -> None:
         counted = f": {rest.text(done, total)}" if total else " …"
-        print(f"\r\x1b[K{step}{counted}", end="", file=sys.stderr, flush=True)
+        steer(sys.stderr, f"\r\x1b[K{cut(step)}{counted}")
 
     try:
         yield show
     finally:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        steer(sys.stderr, "\r\x1b[K")
 
 
 def run_line(argv: list[str]) -> int:

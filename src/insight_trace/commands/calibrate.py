@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from insight_trace.commands import call, show
+from insight_trace.limits import steer
 
 if TYPE_CHECKING:
     from insight_trace.run.calibration import Calibration
@@ -45,7 +46,7 @@ def _progress() -> Callable[[int], None]:
     """How many runs were simulated, on a terminal only."""
     if not sys.stderr.isatty():
         return lambda _runs: None
-    return lambda runs: print(f"\r\033[K{runs:,} runs simulated \r", end="", file=sys.stderr, flush=True)
+    return lambda runs: steer(sys.stderr, f"\r\x1b[K{runs:,} runs simulated \r")
 
 
 def _lines(done: Calibration, output: Path | None) -> Iterator[str]:

@@ -36,8 +36,8 @@ b B                text         the other one; with --bisect where the command l
 @ soc_version preset pto_isa_root
 --time-limit S -> seconds  float =300  seconds that a kernel may run (%(default)g)
 --json             on           print one JSON object
---sarif F          path         also write SARIF 2.1.0 (replaced if it is there)
---junit F          path         also write a JUnit report (replaced if it is there)
+--sarif F          path         also write SARIF 2.1.0 (replaces an earlier one)
+--junit F          path         also write a JUnit report (replaces an earlier one)
 """
 
 
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.guard.difference import Grade, difference_data
     from insight_trace.guard.reports import junit, sarif_of, table
     from insight_trace.run.baseline import require_share
-    from insight_trace.storage import write_whole
+    from insight_trace.storage import require_reports, write_whole
 
     require_share(options.threshold, "--threshold")
     if (options.bisect is None) != (options.revisions is None):
@@ -56,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
             "--bisect and --revisions go together",
             hint="--bisect 'make build REV={rev}' --revisions v0.60..v0.61",
         )
+    require_reports(options.sarif, options.junit)
     if options.bisect is not None:
         return _bisect(options)
     found = _diff(options, Path(options.b))

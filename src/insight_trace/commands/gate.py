@@ -25,8 +25,8 @@ subjects SCENE::CASE  text *  cases to look at (default: those of the baseline)
 --threshold R         float   how much slower a kernel may be, relative (default: the baseline's, 0.01 in a new one)
 --chip NAME           text    the chip of cases that are named here
 @ jobs
---junit F             path    also write a JUnit report (replaced if it is there)
---sarif F             path    also write SARIF 2.1.0 (replaced if it is there)
+--junit F             path    also write a JUnit report (replaces an earlier one)
+--sarif F             path    also write SARIF 2.1.0 (replaces an earlier one)
 --json                on      print one JSON object
 """
 

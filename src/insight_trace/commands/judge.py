@@ -30,6 +30,7 @@ def run(options: argparse.Namespace) -> int:
     from insight_trace.errors import RequestError
     from insight_trace.judge import judge_all, read_task
     from insight_trace.judge.verdict import Verdict, verdict_data
+    from insight_trace.limits import cut, visible
 
     for path in options.candidates:
         if not path.is_file():
@@ -46,9 +47,9 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps({"task": task.name, "verdicts": [verdict_data(one) for one in verdicts]}, indent=1))
     else:
         for one in verdicts:
-            print(f"{one.outcome:<13} {one.score:.3f}  {one.candidate}: {one.reason}")
+            print(f"{one.outcome:<13} {one.score:.3f}  {cut(one.candidate)}: {visible(one.reason, '')}")
             if one.fix:
-                print(f"{'':<21}to fix it: {one.fix}")
+                print(f"{'':<21}to fix it: {visible(one.fix, '')}")
             for advice in one.advice[1:]:
-                print(f"{'':<21}or: {advice.text}")
+                print(f"{'':<21}or: {visible(advice.text, '')}")
     return 0 if all(one.right for one in verdicts) else 1

@@ -17,12 +17,13 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import IO, TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 from msgspec.structs import replace
 
 from insight_trace.commands import call
 from insight_trace.errors import RequestError
+from insight_trace.limits import cut, steer, visible
 from insight_trace.options import VendorOptions, options_of
 
 if TYPE_CHECKING:
@@ -304,6 +305,19 @@ class _Lines:
             print(line, file=self.stream, flush=True)
 
 
+class _Steered:
+    """A terminal for what draws on it; texts of strangers are made visible before."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        steer(self._stream, text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 class _LiveTable:
     """The last kernels and those that run; what scrolled out stands in summary.txt."""
 
@@ -314,6 +328,7 @@ class _LiveTable:
 
     def table(self) -> Table:
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(box=None, pad_edge=False)
         for title in ("kernel", "step", "cycles", "bound by", "workload"):
@@ -323,7 +338,7 @@ class _LiveTable:
             cells = ("", "", "")
             if row is not None:
                 cells = (row.cell("cycles"), row.cell("bound_by"), row.cell("workload"))
-            table.add_row(progress.kernel, progress.step, *cells)
+            table.add_row(*map(Text, map(cut, (progress.kernel, progress.step, *cells))))
         return table
 
 
@@ -341,7 +356,7 @@ def reporting() -> Iterator[Report]:
     from rich.live import Live
 
     state, told = _LiveTable(), _Told()
-    console = Console(file=stream)
+    console = Console(file=cast("IO[str]", _Steered(stream)))
     with Live(state.table(), console=console, refresh_per_second=8) as live:
 
         def follow(progress: Progress, /) -> None:
@@ -349,8 +364,8 @@ def reporting() -> Iterator[Report]:
             state.latest[progress.kernel] = progress
             live.update(state.table())
             if progress.row is not None and (not progress.row.exported or progress.row.cell("warnings")):
-                console.print(told.line(progress), markup=False, highlight=False)
+                console.print(visible(told.line(progress), "\n\t"), markup=False, highlight=False)
 
         yield follow
     for line in told.repeated():
-        console.print(line, markup=False, highlight=False)
+        console.print(visible(line, "\n\t"), markup=False, highlight=False)

@@ -40,22 +40,19 @@ def orderly() -> Iterator[None]:
         yield
 
 
-# What of our own steers a terminal: colours; and on stderr a line that is written again, or a table (rich). Everything else
-# that is not printed is spelled out.
-_COLOURS = r"\x1b\[[0-9;]*m"
-_LINES = r"\x1b\[[0-9]*[AK]|\x1b\[\?25[lh]"
-_REST = r"[^\x20-\x7e\n\t\r]"
+# Whatever steers a terminal is spelled out, colours, too, which can hide text, and a return to the begin of the line, which
+# can replace it. What of our own does goes by `limits.steer`.
+_STEERS = re.compile(r"\r(?!\n)|[^\x20-\x7e\n\t\r]")
 
 
 @contextlib.contextmanager
 def _visible_streams() -> Iterator[None]:
     """What strangers wrote (names, messages, sources) does not steer the terminal that shows it."""
     changed = []
-    patterns = (f"{_COLOURS}|{_REST}", f"{_COLOURS}|{_LINES}|{_REST}")
-    for stream, pattern in zip((sys.stdout, sys.stderr), patterns, strict=True):
+    for stream in (sys.stdout, sys.stderr):
         if stream is None or "write" in getattr(stream, "__dict__", {"write": None}):
             continue
-        stream.write = _visible(stream.write, re.compile(pattern))  # type: ignore[method-assign]
+        stream.write = _visible(stream.write)  # type: ignore[method-assign]
         changed.append(stream)
     try:
         yield
@@ -64,12 +61,11 @@ def _visible_streams() -> Iterator[None]:
             del stream.write
 
 
-def _visible(plain: Callable[[str], int], pattern: re.Pattern[str]) -> Callable[[str], int]:
+def _visible(plain: Callable[[str], int]) -> Callable[[str], int]:
     def shown(found: re.Match[str]) -> str:
-        text = found[0]
-        return text if len(text) > 1 or text.isprintable() else repr(text)[1:-1]
+        return found[0] if found[0].isprintable() else repr(found[0])[1:-1]
 
-    return lambda text: plain(text if text.isprintable() else pattern.sub(shown, text))
+    return lambda text: plain(text if text.isprintable() else _STEERS.sub(shown, text))
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from typing import Any
 from insight_trace.check.sarif import sarif
 from insight_trace.finding import Finding, Place, Severity
 from insight_trace.guard.difference import Cause, Difference, Grade, KernelDifference
+from insight_trace.limits import cut, visible
 from insight_trace.results import text_table
 from insight_trace.run.baseline import BaselineChange, junit_of
 
@@ -23,7 +24,7 @@ def table(difference: Difference, *, everything: bool = False) -> list[str]:
         head = ("grade", "kernel", "cycles A", "B", "instr. A", "B", "bytes A", "B", "UB/L1 A", "B")
         lines += [*text_table(head, [_row(one) for one in shown], left=(0, 1)), ""]
         for one in shown:
-            lines.append(f"{one.grade:<10} {one.sentence}")
+            lines.append(f"{one.grade:<10} {visible(one.sentence, '')}")
             fix = next((cause.fix for cause in one.causes if cause.fix), "")
             if fix:
                 lines.append(f"{'':<10} to fix it: {fix}")
@@ -36,7 +37,7 @@ def _row(one: KernelDifference) -> tuple[str, ...]:
     sides = (one.a, one.b)
     return (
         str(one.grade),
-        name,
+        cut(name),
         *("-" if side is None else f"{side.cycles:,} ({side.low:,}..{side.high:,})" for side in sides),
         *("-" if side is None else f"{side.instructions:,}" for side in sides),
         *("-" if side is None else f"{side.bytes_moved:,}" for side in sides),

@@ -16,6 +16,7 @@ from msgspec.structs import asdict, replace
 from insight_trace.arguments.slots import Recorded, ReplayArguments, ReplaySlot, make_tensor
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import InsightTraceError
+from insight_trace.limits import cut, steer
 from insight_trace.model import CoreType, Kernel, Payload, Role, Tier
 from insight_trace.program.kernel_file import MEMBERS, PlannedKernel, keep_source
 from insight_trace.program.launches import split_arguments
@@ -84,12 +85,8 @@ def make_products(ran: Ran, options: ProgramOptions, output: Path | None) -> dic
     made: dict[str, Product] = {}
     for one in kept:
         if sys.stderr.isatty():
-            print(
-                f"\rinsight-trace: recording {one.name} ({len(made) + 1} of {len(kept)})",
-                end="\x1b[K\r",
-                file=sys.stderr,
-                flush=True,
-            )
+            said = f"insight-trace: recording {cut(one.name)} ({len(made) + 1} of {len(kept)})"
+            steer(sys.stderr, f"\r{said}\x1b[K\r")
         place = root / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', one.name)}_{one.number}"
         while place.exists():
             place = place.with_name(place.name + "_")
