@@ -253,6 +253,21 @@ static std::map<std::string, std::function<void()>> cases = {
          printf("%d ", aclrtMemcpy(x, 4096, h, 64, ACL_MEMCPY_HOST_TO_DEVICE));
          printf("%d\n", aclrtMemset(x, 4096, 0, 1200));
      }},
+    {"fresh_after_reset",
+     [] {
+         float *x = input();
+         OK(aclrtFree(x));
+         uint32_t seen[2] = {};
+         for (uint32_t &one : seen) {
+             void *p;
+             OK(aclrtMalloc(&p, 1024, ACL_MEM_MALLOC_HUGE_FIRST));
+             OK(aclrtMemcpy(&one, 4, p, 4, ACL_MEMCPY_DEVICE_TO_HOST));
+             OK(aclrtFree(p));
+             OK(aclrtResetDevice(0)); // what is free goes back to the system
+             OK(aclrtSetDevice(0));
+         }
+         printf("%x %x\n", seen[0], seen[1]);
+     }},
     {"no_device",
      [] {
          OK(aclrtResetDevice(0));

@@ -61,6 +61,7 @@ RIGHT = {
     "no_sync_default": "2",  # the default stream is waited for
     "init2": "100002 0 0 0",
     "owners": "20",
+    "fresh_after_reset": "a5a5a5a5 0",
     "pinned_chain": "2 2",
 }
 WRONG = {

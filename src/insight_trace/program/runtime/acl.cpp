@@ -231,6 +231,7 @@ aclError aclrtSetDevice(int32_t number) {
 aclError aclrtResetDevice(int32_t) {
     Lock lock(device().mutex);
     device().synchronize_all();
+    device().memory.give_back();
     device().chosen = false;
     return kSuccess;
 }

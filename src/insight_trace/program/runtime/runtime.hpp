@@ -48,6 +48,8 @@ class DeviceMemory {
     // past an end find memory.
     void *allocate(uint64_t bytes, const char *what, bool pooled = false);
     bool release(void *address);
+    // The device was reset: memory that is free goes back, and comes with zeros again.
+    void give_back() { reached_ = kBase; }
     bool is_device(const void *address) const {
         return reinterpret_cast<uint64_t>(address) - kBase < size_ && size_;
     }
