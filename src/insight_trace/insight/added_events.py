@@ -9,7 +9,17 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from insight_trace.insight.encoding import floats, integers, json_text, lay, micros, pick, texts
+from insight_trace.insight.encoding import (
+    Integers,
+    Micros,
+    Picked,
+    Pieces,
+    Texts,
+    floats,
+    json_text,
+    lay,
+    micros,
+)
 from insight_trace.insight.prepared import Prepared, chunks
 from insight_trace.model import Pipe
 from insight_trace.recording.kinds import CROSS_CORE_NAMES, FLAG_NAMES
@@ -93,7 +103,7 @@ def span_events(prepared: Prepared, spans: Sequence[Spans]) -> Iterator[bytes]:
                 yield _arrow(prepared, each.category, number, ends)
 
 
-def cross_core_flows(prepared: Prepared) -> Iterator[bytes]:
+def cross_core_flows(prepared: Prepared) -> Iterator[bytes | memoryview]:
     """Arrows of the flags between cores that the vendor's exporter does not draw: those of A2 and A3."""
     columns = prepared.instructions
     if not prepared.annotated:
@@ -106,14 +116,14 @@ def cross_core_flows(prepared: Prepared) -> Iterator[bytes]:
     number = np.sort(np.unique(columns.partner[waits], return_index=True)[1])
     lanes = [b"", *(pipe.name.encode() for pipe in Pipe)]
     cores = [json_text(core) for core in columns.cores]
-    places = texts([b'","pid":"%s","tid":"%s","ts":' % (core, lane) for core in cores for lane in lanes])
+    places = Texts([b'","pid":"%s","tid":"%s","ts":' % (core, lane) for core in cores for lane in lanes])
     for part in chunks(number):
-        ids = integers(part)
-        laid: list[Any] = []
+        ids = Integers(part)
+        laid: list[Pieces] = []
         for phase, rows in ((b"s", columns.partner[waits[part]]), (b"t", waits[part])):
-            place = pick(places, columns.core[rows].astype(np.int64) * len(lanes) + columns.pipe[rows])
+            place = Picked(places, columns.core[rows].astype(np.int64) * len(lanes) + columns.pipe[rows])
             laid += [b'{"cat":"cross-core","id":"cross-core_', ids, b'","name":"flow","ph":"' + phase, place]
-            laid += [floats(micros(columns.end[rows], prepared.mhz)), b"},"]
+            laid += [Micros(columns.end[rows], prepared.mhz), b"},"]
         yield lay(laid, len(part))
 
 

@@ -271,7 +271,7 @@ def _open(path: Path) -> IO[bytes]:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE), "wb")
 
 
-def _write(path: Path, pieces: Iterable[bytes]) -> None:
+def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     with _open(path) as file:
         for piece in pieces:
             file.write(piece)
