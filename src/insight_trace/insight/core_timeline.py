@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from insight_trace.insight.encoding import (
-    WORTH_COMPILED,
     Floats,
     Integers,
     Micros,
     Picked,
     Pieces,
     Texts,
-    address,
-    event_rows,
+    compiled_for,
     floats,
     lay,
     micros,
+    pointer,
     spelled,
 )
 from insight_trace.insight.event_text import Fragments, warp_colour
@@ -139,11 +138,11 @@ def _threads(start: NDArray[np.int64], end: NDArray[np.int64]) -> tuple[NDArray[
     Ends never decrease, so a thread is free exactly if its last slice ended before `start`. The last cycle
     of all is not kept, as in the vendor's table of occupied cycles.
     """
-    compiled = event_rows() if len(start) >= WORTH_COMPILED else None
+    compiled = compiled_for(len(start))
     if compiled is not None:
         start, end = np.ascontiguousarray(start), np.ascontiguousarray(end)
         thread, first = np.empty(len(start), np.int32), np.empty(len(start), np.int64)
-        places = address(start), address(end), ctypes.c_int64(len(start)), address(thread), address(first)
+        places = pointer(start), pointer(end), ctypes.c_int64(len(start)), pointer(thread), pointer(first)
         count = compiled.insight_trace_threads(*places, ctypes.c_int64(len(first)))
         return thread, {row: tid for tid, row in enumerate(first[:count].tolist(), 1)}
     horizon = int(end[-1])

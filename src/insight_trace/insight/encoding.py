@@ -6,7 +6,6 @@ Many rows are laid by event_rows.cpp; the same in Python serves for few, and whe
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -20,8 +19,9 @@ from insight_trace.errors import InsightTraceError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-WORTH_COMPILED = 4096  # rows from which on compiled code is loaded, and at first compiled
-_SOURCE = Path(__file__).with_name("event_rows.cpp")
+WORTH_LOADING = 4096  # instructions of a trace for which compiled code is loaded, and the first time compiled
+_WORTH_CALLING = 128  # rows at a time
+EVENT_ROWS = Path(__file__).with_name("event_rows.cpp")
 _MARGIN = bytes(64)  # event_rows.cpp reads so far behind a text
 
 
@@ -202,7 +202,7 @@ def spelled(column: Pieces, rows: int) -> list[bytes]:
 def lay(columns: Sequence[Pieces], rows: int) -> bytes | memoryview:
     """The pieces of every row, row after row."""
     columns = [column for column in columns if not isinstance(column, bytes) or column]
-    compiled = event_rows() if rows >= WORTH_COMPILED else None
+    compiled = compiled_for(rows)
     if compiled is not None:
         return _laid(compiled, columns, rows)
     width = len(columns)
@@ -229,21 +229,30 @@ class _Described(ctypes.Structure):
     )
 
 
-@functools.cache
-def event_rows() -> ctypes.CDLL | None:
-    """event_rows.cpp, compiled and loaded; None where it cannot be."""
+_loaded: list[ctypes.CDLL] = []
+
+
+def compiled_for(rows: int) -> ctypes.CDLL | None:
+    """event_rows.cpp, if it is loaded and worth a call."""
+    return _loaded[0] if _loaded and rows >= _WORTH_CALLING else None
+
+
+def load_compiled() -> None:
+    """Loads event_rows.cpp, compiled the first time; where it cannot be, Python serves."""
+    if _loaded:
+        return
     from insight_trace.simulate.embedded.toolchain import Toolchain
 
     try:
-        library = ctypes.CDLL(str(Toolchain.find().library_of(_SOURCE)))
+        library = ctypes.CDLL(str(Toolchain.find().library_of(EVENT_ROWS)))
     except (InsightTraceError, OSError):
-        return None
+        return
     for name in ("insight_trace_room", "insight_trace_lay", "insight_trace_threads"):
         getattr(library, name).restype = ctypes.c_int64
-    return library
+    _loaded.append(library)
 
 
-def address(values: NDArray[Any]) -> ctypes.c_void_p:
+def pointer(values: NDArray[Any]) -> ctypes.c_void_p:
     assert values.flags.c_contiguous
     return ctypes.c_void_p(values.ctypes.data)
 
@@ -274,5 +283,5 @@ def _laid(compiled: ctypes.CDLL, columns: Sequence[Pieces], rows: int) -> memory
     count = ctypes.c_int64(len(columns))
     room = compiled.insight_trace_room(described, count, ctypes.c_int64(rows))
     laid = np.empty(room, np.uint8)
-    size = compiled.insight_trace_lay(described, count, ctypes.c_int64(rows), address(laid))
+    size = compiled.insight_trace_lay(described, count, ctypes.c_int64(rows), pointer(laid))
     return laid[:size].data
