@@ -2,7 +2,6 @@
 #include "isa/cube_products.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <tuple>
 #include <vector>
 
@@ -78,30 +77,6 @@ void left_rows(Core &core, const TileRef &tile, int64_t m, int64_t k, std::vecto
     });
 }
 
-#if defined(__clang__)
-#define SHUFFLED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-typedef int32_t Places __attribute__((vector_size(16)));
-#define SHUFFLED(a, b, ...) __builtin_shuffle(a, b, Places{__VA_ARGS__})
-#endif
-
-// Four rows of a panel from as many elements of each of its columns, `step` apart: by four at a time, which
-// every machine has registers for.
-template <class W> inline void transpose_rows(const W *from, int64_t step, W *to) {
-    typedef W Four __attribute__((vector_size(16)));
-    for (int64_t j = 0; j < kPanel; j += 4) {
-        Four in[4];
-        for (int i = 0; i < 4; ++i) memcpy(&in[i], from + (j + i) * step, sizeof(Four));
-        const Four low0 = SHUFFLED(in[0], in[1], 0, 4, 1, 5);
-        const Four low1 = SHUFFLED(in[2], in[3], 0, 4, 1, 5);
-        const Four high0 = SHUFFLED(in[0], in[1], 2, 6, 3, 7);
-        const Four high1 = SHUFFLED(in[2], in[3], 2, 6, 3, 7);
-        const Four out[4] = {SHUFFLED(low0, low1, 0, 1, 4, 5), SHUFFLED(low0, low1, 2, 3, 6, 7),
-                             SHUFFLED(high0, high1, 0, 1, 4, 5), SHUFFLED(high0, high1, 2, 3, 6, 7)};
-        for (int i = 0; i < 4; ++i) memcpy(to + i * kPanel + j, &out[i], sizeof(Four));
-    }
-}
-
 // The right tile's in panels (matmul_products.hpp): boxes are as wide and have their columns one after the
 // other.
 template <class W>
@@ -112,11 +87,6 @@ void right_panels(Core &core, const TileRef &tile, int64_t k, int64_t n, std::ve
     with_elements<W>(tile.type, [&](auto convert, auto tag) {
         for_boxes<W, decltype(tag)>(core, tile, k, n, convert, [&](int64_t r, int64_t c, const W *box) {
             const int64_t rows = std::min(ir, k - r), cols = std::min(ic, n - c);
-            if (rows == ir && cols == kPanel && c % kPanel == 0) {
-                W *to = out.data() + (c / kPanel * k + r) * kPanel;
-                for (int64_t i = 0; i < rows; i += 4) transpose_rows(box + i, ir, to + i * kPanel);
-                return;
-            }
             for (int64_t j = 0; j < cols; ++j) {
                 W *to = out.data() + ((c + j) / kPanel * k + r) * kPanel + (c + j) % kPanel;
                 for (int64_t i = 0; i < rows; ++i) to[i * kPanel] = box[j * ir + i];
