@@ -3,6 +3,7 @@
 // what it was given.
 
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -30,12 +31,12 @@ inline char *put(char *out, const char *text, int64_t size) {
 // The shortest text that gives the double back, laid out as msgspec does: a decimal point always, an exponent
 // below 1e-5 and from 1e16 on.
 char *put_double(char *out, double value) {
-    if (value == 0) {
-        return put(out, "0.0                                                             ", 3);
-    }
-    if (value < 0) {
+    if (std::signbit(value)) {
         *out++ = '-';
         value = -value;
+    }
+    if (value == 0) {
+        return put(out, "0.0                                                             ", 3);
     }
     if (value >= 1e-5 && value < 1e16) {
         char *end = std::to_chars(out, out + NUMBER_ROOM, value, std::chars_format::fixed).ptr;
