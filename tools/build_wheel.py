@@ -20,8 +20,9 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
-from insight_trace.cache import Cache
+from insight_trace.cache import Cache, content_key
 from insight_trace.capture.builds import RUNNER as CAPTURE_RUNNER
+from insight_trace.insight.encoding import EVENT_ROWS
 from insight_trace.simulate.embedded.carried_core import MANIFEST, version
 from insight_trace.simulate.embedded.compiler import Compiler, find_compiler
 from insight_trace.simulate.embedded.engine_objects import RUNNER
@@ -58,7 +59,7 @@ def compiler_for(machine: str) -> Compiler:
 
 
 def write_core(machine: str, into: Path) -> None:
-    """Both programs, and what they are made of and need."""
+    """Both programs and the library that lays events, and what they are made of and need."""
     toolchain = Toolchain(compiler_for(machine), Cache())
     programs = {}
     libc = []
@@ -68,6 +69,10 @@ def write_core(machine: str, into: Path) -> None:
         (into / program.name).write_bytes(made.read_bytes())
         (into / program.name).chmod(0o755)
         programs[program.name] = program.content()
+    library = toolchain.library_of(EVENT_ROWS)
+    libc.append(needed_glibc(library))
+    (into / library.name).write_bytes(library.read_bytes())
+    programs[library.name] = content_key([EVENT_ROWS.read_bytes()])
     manifest = {"machine": machine, "glibc": max(libc, key=version), "programs": programs}
     (into / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 

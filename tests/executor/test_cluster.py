@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from benchmarks.cluster_jobs import DaskProcesses, survived
 
 from insight_trace.__main__ import main
 from insight_trace.capture.session import CaptureOptions
@@ -300,6 +301,18 @@ def test_two_hundred_jobs_come_back_though_a_worker_is_killed(cluster, timings):
     thread.join()
     assert killed
     assert all(there[number] == here[number % len(timings)] for number in range(200))
+
+
+def test_a_run_whose_worker_and_then_scheduler_were_killed_goes_on_where_it_was(timings, tmp_path):
+    """2,000 jobs of each kind: benchmarks/cluster_jobs.py."""
+    pytest.importorskip("distributed")
+    jobs = [(f"{number}", timings[number % len(timings)]) for number in range(15)]
+    with DaskProcesses(2) as dask:
+        found, first, reused, ended = survived(dask, run_timing_job, jobs, Timed, tmp_path)
+    assert ended.startswith("the scheduler at tcp://127.0.0.1:")
+    assert 6 <= first == reused < 15
+    here = [run_timing_job(job) for job in timings]
+    assert found == {number: here[number % len(timings)] for number in range(15)}
 
 
 def test_a_worker_that_dies_fails_its_job_alone(cluster):

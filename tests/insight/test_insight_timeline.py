@@ -8,6 +8,7 @@ from insight_made_up import FLAGS, trace_of
 from tests.synthetic_recording import mix_recording
 
 from insight_trace.insight import open_trace, write_insight_directory
+from insight_trace.insight.encoding import spelled
 from insight_trace.insight.event_text import fragments_of
 from insight_trace.insight.prepared import Extras, Prepared
 from insight_trace.model import Pipe, Stall
@@ -111,7 +112,7 @@ def test_arguments_from_tables_are_those_that_each_row_spells_by_itself():
     columns = recording.instructions
     fragments = fragments_of(Prepared(columns, Extras(), recording.trace.mhz))
     rows = np.arange(len(columns))[::-1].copy()
-    joined = [part if isinstance(part, list) else [part] * len(rows) for part in fragments.head(rows)]
+    joined = [spelled(part, len(rows)) for part in fragments.head(rows)]
     waiting = 0
     for place, row in enumerate(rows.tolist()):
         args = json.loads(b"".join(column[place] for column in joined) + b"}")["args"]

@@ -117,11 +117,15 @@ class Cluster:
         try:
             content = future.result()
         except Exception as error:  # workers died again and again, or the connection was lost
+            if self._client.status != "running" or isinstance(
+                error, OSError
+            ):  # no job's: jobs answer in bytes
+                raise JobError(
+                    f"the scheduler at {self.address} went away",
+                    hint="start it and its workers again: the same command goes on where it was",
+                ) from None
             cause = f"{type(error).__name__}: {error}".splitlines()[0]
-            said = JobError(f"the cluster at {self.address} did not finish the job: {cut(cause)}")
-            if self._client.status != "running":
-                raise said from None
-            return said
+            return JobError(f"the cluster at {self.address} did not finish the job: {cut(cause)}")
         try:
             return answered(content, kind, outputs)
         except InsightTraceError as error:

@@ -9,7 +9,18 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from insight_trace.insight.encoding import floats, integers, json_text, lay, micros, pick, texts
+from insight_trace.insight.encoding import (
+    Integers,
+    Micros,
+    Picked,
+    Pieces,
+    Strings,
+    Texts,
+    floats,
+    json_text,
+    lay,
+    micros,
+)
 from insight_trace.insight.prepared import Prepared, chunks
 from insight_trace.model import Pipe
 from insight_trace.recording.kinds import CROSS_CORE_NAMES, FLAG_NAMES
@@ -58,42 +69,36 @@ def _event(
     )
 
 
-def _arrow(
-    prepared: Prepared, category: str, number: int, ends: Sequence[tuple[str, int, str, int]]
-) -> bytes:
-    """Both ends of an arrow: phase, core, lane and cycle."""
-    times = floats(micros(np.array([end[3] for end in ends]), prepared.mhz))
-    return b"".join(
-        b'{"cat":"%s","id":"%s_%d","name":"flow","ph":"%s","pid":"%s","tid":"%s","ts":%s},'
-        % (
-            category.encode(),
-            category.encode(),
-            number,
-            phase.encode(),
-            json_text(prepared.instructions.cores[core]),
-            json_text(lane),
-            time,
-        )
-        for (phase, core, lane, _), time in zip(ends, times, strict=True)
-    )
-
-
-def span_events(prepared: Prepared, spans: Sequence[Spans]) -> Iterator[bytes]:
+def span_events(prepared: Prepared, spans: Sequence[Spans]) -> Iterator[bytes | memoryview]:
+    cores = Texts(map(json_text, prepared.instructions.cores))
     for each in spans:
-        rows = zip(each.core.tolist(), each.begin.tolist(), each.end.tolist(), strict=True)
-        for place, (core, begin, end) in enumerate(rows):
-            args = {**each.args[place], "cycles": end - begin, "start_cycle": begin}
-            yield _event(prepared, core, each.lane, each.names[place], each.colour, (begin, end), args)
-        if each.arrows is not None:
-            for number, (source, target) in enumerate(each.arrows[:MOST_ARROWS].tolist()):
-                ends = (
-                    ("s", int(each.core[source]), each.lane, int(each.end[source])),
-                    ("t", int(each.core[target]), each.lane, int(each.begin[target])),
-                )
-                yield _arrow(prepared, each.category, number, ends)
+        lane, mhz = json_text(each.lane), prepared.mhz
+        colour, where = b',"cname":"%s","dur":' % each.colour.encode(), b'","tid":"%s","ts":' % lane
+        for part in chunks(np.arange(len(each.core))):
+            begin, lasting = each.begin[part], np.maximum(0, each.end[part] - each.begin[part])
+            known = zip(part.tolist(), begin.tolist(), each.end[part].tolist(), strict=True)
+            encoded = [
+                msgspec.json.encode({**each.args[place], "cycles": finish - start, "start_cycle": start})
+                for place, start, finish in known
+            ]
+            names = Strings([each.names[place] for place in part.tolist()])
+            laid: list[Pieces] = [b'{"args":', encoded, colour, Micros(lasting, mhz), b',"name":"', names]
+            laid += [b'","ph":"X","pid":"', Picked(cores, each.core[part]), where, Micros(begin, mhz), b"},"]
+            yield lay(laid, len(part))
+        if each.arrows is None:
+            continue
+        category = each.category.encode()
+        head = b'{"cat":"%s","id":"%s_' % (category, category)
+        for part in chunks(np.arange(min(len(each.arrows), MOST_ARROWS))):
+            ids, laid = Integers(part), []
+            for side, phase, times in ((0, b"s", each.end), (1, b"t", each.begin)):
+                rows = each.arrows[part, side]
+                laid += [head, ids, b'","name":"flow","ph":"%s","pid":"' % phase]
+                laid += [Picked(cores, each.core[rows]), where, Micros(times[rows], mhz), b"},"]
+            yield lay(laid, len(part))
 
 
-def cross_core_flows(prepared: Prepared) -> Iterator[bytes]:
+def cross_core_flows(prepared: Prepared) -> Iterator[bytes | memoryview]:
     """Arrows of the flags between cores that the vendor's exporter does not draw: those of A2 and A3."""
     columns = prepared.instructions
     if not prepared.annotated:
@@ -106,14 +111,14 @@ def cross_core_flows(prepared: Prepared) -> Iterator[bytes]:
     number = np.sort(np.unique(columns.partner[waits], return_index=True)[1])
     lanes = [b"", *(pipe.name.encode() for pipe in Pipe)]
     cores = [json_text(core) for core in columns.cores]
-    places = texts([b'","pid":"%s","tid":"%s","ts":' % (core, lane) for core in cores for lane in lanes])
+    places = Texts([b'","pid":"%s","tid":"%s","ts":' % (core, lane) for core in cores for lane in lanes])
     for part in chunks(number):
-        ids = integers(part)
-        laid: list[Any] = []
+        ids = Integers(part)
+        laid: list[Pieces] = []
         for phase, rows in ((b"s", columns.partner[waits[part]]), (b"t", waits[part])):
-            place = pick(places, columns.core[rows].astype(np.int64) * len(lanes) + columns.pipe[rows])
+            place = Picked(places, columns.core[rows].astype(np.int64) * len(lanes) + columns.pipe[rows])
             laid += [b'{"cat":"cross-core","id":"cross-core_', ids, b'","name":"flow","ph":"' + phase, place]
-            laid += [floats(micros(columns.end[rows], prepared.mhz)), b"},"]
+            laid += [Micros(columns.end[rows], prepared.mhz), b"},"]
         yield lay(laid, len(part))
 
 

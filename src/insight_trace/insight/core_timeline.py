@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from insight_trace.insight.encoding import Durations, floats, integers, lay, micros, pick, texts
+from insight_trace.insight.encoding import (
+    Floats,
+    Integers,
+    Micros,
+    Picked,
+    Pieces,
+    Texts,
+    compiled_for,
+    floats,
+    lay,
+    micros,
+    pointer,
+    spelled,
+)
 from insight_trace.insight.event_text import Fragments, warp_colour
 from insight_trace.insight.flags import drawn_wait_starts
 from insight_trace.insight.lanes import PROCESS_CODES, SCALAR_MEMORY
@@ -15,7 +29,7 @@ from insight_trace.insight.prepared import CHUNK, Prepared, chunks
 from insight_trace.insight.timeline import DOCUMENT_TAIL, document_head, mark_args
 from insight_trace.model import Pipe
 from insight_trace.recording.kinds import BARRIER
-from insight_trace.recording.stream import details_of, distinct
+from insight_trace.recording.stream import details_of, distinct, grouped, numbered_details
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,9 +39,9 @@ _REGISTER_TARGET = "XD:"  # a scalar instruction with it is drawn as a load or s
 _NAMES_OF_CODES = {code: name for name, code in PROCESS_CODES.items()}
 
 
-def core_timeline_pieces(prepared: Prepared, fragments: Fragments, core: int) -> Iterator[bytes]:
+def core_timeline_pieces(prepared: Prepared, fragments: Fragments, core: int) -> Iterator[bytes | memoryview]:
     """The document in pieces of bounded size."""
-    held = document_head(SCHEMA_VERSION)
+    held: bytes | memoryview = document_head(SCHEMA_VERSION)
     empty = True
     for piece in _event_pieces(prepared, fragments, core):
         if piece:
@@ -51,21 +65,20 @@ def _thread(name: str, pid: int, tid: int) -> bytes:
     ) % (name.encode(), tid, pid, tid, tid, pid, tid)
 
 
-def _event_pieces(prepared: Prepared, fragments: Fragments, core: int) -> Iterator[bytes]:
+def _event_pieces(prepared: Prepared, fragments: Fragments, core: int) -> Iterator[bytes | memoryview]:
     columns = prepared.instructions
     rows = prepared.ordered[core]
-    durations = Durations(prepared.mhz)
     plain = rows[prepared.is_instruction[rows]]
     warp = prepared.extras.warp
     simt = np.zeros(len(plain), dtype=bool) if warp is None else warp[plain] >= 0
     flows = _Flows(prepared)
-    yield from _pipes(prepared, fragments, durations, plain[~simt], flows)
+    yield from _pipes(prepared, fragments, plain[~simt], flows)
     if warp is not None:
-        yield from _warps(prepared, fragments, durations, plain[simt], warp)
+        yield from _warps(prepared, fragments, plain[simt], warp)
     yield from flows.events()
     missed = rows[columns.pipe[rows] == Pipe.CACHEMISS]
-    yield from _pipes(prepared, fragments, durations, missed, _Flows(prepared))
-    yield from _marks(prepared, fragments, durations, np.sort(rows[columns.pipe[rows] == Pipe.USERMARK]))
+    yield from _pipes(prepared, fragments, missed, _Flows(prepared))
+    yield from _marks(prepared, fragments, np.sort(rows[columns.pipe[rows] == Pipe.USERMARK]))
 
 
 def _lane_codes(prepared: Prepared, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -87,10 +100,9 @@ def _lane_codes(prepared: Prepared, rows: NDArray[np.int64]) -> NDArray[np.int64
 def _pipes(
     prepared: Prepared,
     fragments: Fragments,
-    durations: Durations,
     rows: NDArray[np.int64],
     flows: _Flows,
-) -> Iterator[bytes]:
+) -> Iterator[bytes | memoryview]:
     if len(rows) == 0:
         return
     columns = prepared.instructions
@@ -105,30 +117,34 @@ def _pipes(
     for pid in distinct(process).tolist():
         here = np.flatnonzero(process == pid)
         here = here[_drawing_order(start[here], end[here])]
-        yield from _process_slices(
-            prepared, fragments, durations, rows[here], start[here], lane[here], pid, flows
-        )
+        yield from _process_slices(prepared, fragments, rows[here], start[here], lane[here], pid, flows)
 
 
 def _drawing_order(start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
     """Of two neighbours that end together, the one that begins later goes before the earlier one."""
     order = np.arange(len(end))
     same = np.flatnonzero((end[1:] == end[:-1]) & (start[1:] > start[:-1])) + 1
-    if len(same) == 0:
-        return order
-    placed = order.tolist()
-    for row in same.tolist():
-        # every row before this one is placed already, so the last of them is at row - 1
-        placed[row], placed[row - 1] = placed[row - 1], placed[row]
-    return np.array(placed)
+    if len(same):
+        # one after the other they go before the row at the head of their run, which ends up behind them
+        first = np.concatenate(([True], np.diff(same) > 1))
+        order[same - 1] = same
+        order[same[np.concatenate((first[1:], [True]))]] = same[first] - 1
+    return order
 
 
-def _threads(start: NDArray[np.int64], end: NDArray[np.int64]) -> tuple[list[int], dict[int, int]]:
+def _threads(start: NDArray[np.int64], end: NDArray[np.int64]) -> tuple[NDArray[np.int32], dict[int, int]]:
     """First thread that is free from `start` on, and where each thread is first used.
 
     Ends never decrease, so a thread is free exactly if its last slice ended before `start`. The last cycle
     of all is not kept, as in the vendor's table of occupied cycles.
     """
+    compiled = compiled_for(len(start))
+    if compiled is not None:
+        start, end = np.ascontiguousarray(start), np.ascontiguousarray(end)
+        thread, first = np.empty(len(start), np.int32), np.empty(len(start), np.int64)
+        places = pointer(start), pointer(end), ctypes.c_int64(len(start)), pointer(thread), pointer(first)
+        count = compiled.insight_trace_threads(*places, ctypes.c_int64(len(first)))
+        return thread, {row: tid for tid, row in enumerate(first[:count].tolist(), 1)}
     horizon = int(end[-1])
     free: list[int] = []
     tids: list[int] = []
@@ -145,57 +161,54 @@ def _threads(start: NDArray[np.int64], end: NDArray[np.int64]) -> tuple[list[int
             free.append(last if begin < horizon else -1)
             created[row] = len(free)
             tids.append(len(free))
-    return tids, created
+    return np.array(tids, np.int32), created
 
 
 def _process_slices(
     prepared: Prepared,
     fragments: Fragments,
-    durations: Durations,
     rows: NDArray[np.int64],
     start: NDArray[np.int64],
     lane: NDArray[np.int64],
     pid: int,
     flows: _Flows,
-) -> Iterator[bytes]:
+) -> Iterator[bytes | memoryview]:
     columns = prepared.instructions
     end = columns.end[rows]
     barrier = np.array([name == BARRIER for name in columns.names], dtype=bool)[columns.name[rows]]
     start = np.where(barrier, np.maximum(end - 1, 0), start)
-    tids, created = _threads(start, end)
+    thread, created = _threads(start, end)
     setting = prepared.is_set[rows]
     shown = np.where(setting, np.maximum(end - 1, 0), start)
     length = np.where(setting, 1, end - start)
-    flows.note(rows, shown, length, pid, tids)
+    flows.note(rows, shown, length, pid, thread)
     opening = {row: _thread(Pipe(int(lane[row])).name, pid, tid) for row, tid in created.items()}
-    numbers = texts([b',"ph":"X","pid":%d,"tid":%d,"ts":' % (pid, tid) for tid in range(len(created) + 1)])
-    thread = np.array(tids)
+    numbers = Texts(b',"ph":"X","pid":%d,"tid":%d,"ts":' % (pid, tid) for tid in range(len(created) + 1))
     for part in chunks(np.arange(len(rows))):
         chosen = rows[part]
         static = fragments.static[chosen]
-        before: Any = b""
+        before: Pieces = b""
         new = [row for row in opening if part[0] <= row <= part[-1]]
         if new:
-            before = [b""] * len(part)
-            for row in new:
-                before[row - int(part[0])] = opening[row]
+            opened = np.zeros(len(part), np.int64)
+            opened[np.array(new) - part[0]] = np.arange(1, len(new) + 1)
+            before = Picked(Texts([b"", *(opening[row] for row in new)]), opened)
         overhead = _overhead(prepared, fragments, rows, start, lane, thread, pid, part)
-        grouped: Any = b""
+        group_ids: Pieces = b""
         if overhead:
-            before = [b""] * len(part) if isinstance(before, bytes) else before
-            grouped = [b""] * len(part)
+            before, group_ids = list(spelled(before, len(part))), [b""] * len(part)
             for row, (text, group) in overhead.items():
                 before[row] += text
-                grouped[row] = group
+                group_ids[row] = group
         yield lay(
             [
                 before,
                 *fragments.slice_head(chosen),
-                durations(length[part]),
-                grouped,
-                pick(fragments.name, static),
-                pick(numbers, thread[part]),
-                floats(micros(shown[part], prepared.mhz)),
+                Micros(length[part], prepared.mhz),
+                group_ids,
+                Picked(fragments.name, static),
+                Picked(numbers, thread[part]),
+                Micros(shown[part], prepared.mhz),
                 b"},",
             ],
             len(part),
@@ -208,7 +221,7 @@ def _overhead(
     rows: NDArray[np.int64],
     start: NDArray[np.int64],
     lane: NDArray[np.int64],
-    thread: NDArray[np.int64],
+    thread: NDArray[np.int32],
     pid: int,
     part: NDArray[np.int64],
 ) -> dict[int, tuple[bytes, bytes]]:
@@ -223,10 +236,7 @@ def _overhead(
         if extras.fetched[origin] < 0 or name == BARRIER or prepared.is_set[origin]:
             continue
         group = b',"group_id":"%s%d"' % (Pipe(int(lane[row])).name.encode(), row)
-        args = b"".join(
-            column if isinstance(column, bytes) else column[0]
-            for column in fragments.head(rows[row : row + 1])
-        )
+        args = b"".join(spelled(column, 1)[0] for column in fragments.head(rows[row : row + 1]))
         fetched, decoded = int(extras.fetched[origin]), int(extras.decoded[origin])
         text = b""
         for kind, at, lasting in (
@@ -251,20 +261,19 @@ def _overhead(
 def _warps(
     prepared: Prepared,
     fragments: Fragments,
-    durations: Durations,
     rows: NDArray[np.int64],
     warp: NDArray[np.int16],
-) -> Iterator[bytes]:
+) -> Iterator[bytes | memoryview]:
     """SIMT instructions: one process per warp."""
     columns = prepared.instructions
     numbers = warp[rows]
     present, first = np.unique(numbers, return_index=True)
     for number in present[np.argsort(first)].tolist():
         yield _process(f"WARP_{number}", number)
-    colours = texts([b',"cname":"%s"' % warp_colour(name) for name in columns.names])
+    colours = Texts(b',"cname":"%s"' % warp_colour(name) for name in columns.names)
     for number in present.tolist():
         chosen = rows[numbers == number]
-        tids, created = _threads(columns.start[chosen], columns.end[chosen])
+        thread, created = _threads(columns.start[chosen], columns.end[chosen])
         length = columns.end[chosen] - columns.start[chosen]
         before = [b""] * len(chosen)
         for row, tid in created.items():
@@ -277,31 +286,29 @@ def _warps(
                 detail,
                 address,
                 b'"}',
-                pick(colours, columns.name[chosen]),
+                Picked(colours, columns.name[chosen]),
                 b',"dur":',
-                durations(length),
-                pick(fragments.name, fragments.static[chosen]),
+                Micros(length, prepared.mhz),
+                Picked(fragments.name, fragments.static[chosen]),
                 b',"ph":"X","pid":%d,"tid":' % number,
-                [b"%d" % tid for tid in tids],
+                Integers(thread),
                 b',"ts":',
-                floats(micros(columns.start[chosen], prepared.mhz)),
+                Micros(columns.start[chosen], prepared.mhz),
                 b"},",
             ],
             len(chosen),
         )
 
 
-def _marks(
-    prepared: Prepared, fragments: Fragments, durations: Durations, rows: NDArray[np.int64]
-) -> Iterator[bytes]:
+def _marks(prepared: Prepared, fragments: Fragments, rows: NDArray[np.int64]) -> Iterator[bytes]:
     if len(rows) == 0:
         return
     columns = prepared.instructions
     pid = PROCESS_CODES["USERMARK"]
     yield _process("USERMARK", pid)
     seen: set[int] = set()
-    lengths = durations(columns.end[rows] - columns.start[rows])
-    starts = floats(micros(columns.start[rows], prepared.mhz))
+    lengths = Micros(columns.end[rows] - columns.start[rows], prepared.mhz).spelled()
+    starts = Micros(columns.start[rows], prepared.mhz).spelled()
     for row, length, start in zip(rows.tolist(), lengths, starts, strict=True):
         digit = columns.names[columns.name[row]][-1:]
         tid = int(digit) if digit.isascii() and digit.isdigit() else 0
@@ -327,8 +334,8 @@ class _Flows:
         self._prepared = prepared
         self._noted: list[tuple[NDArray[Any], ...]] = []  # start, length, process and thread of flags
         self._count = 0
-        self._sets: dict[str, list[int]] = {}
-        self._waits: dict[str, list[int]] = {}
+        self._sets: dict[str, list[NDArray[np.int64]]] = {}
+        self._waits: dict[str, list[NDArray[np.int64]]] = {}
 
     def note(
         self,
@@ -336,46 +343,47 @@ class _Flows:
         start: NDArray[np.int64],
         length: NDArray[np.int64],
         pid: int,
-        tids: list[int],
+        thread: NDArray[np.int32],
     ) -> None:
         prepared = self._prepared
         for mask, record in ((prepared.is_set, self._sets), (prepared.is_wait, self._waits)):
             places = np.flatnonzero(mask[rows])
             if len(places) == 0:
                 continue
-            threads = np.array(tids)[places]
-            self._noted.append((start[places], length[places], np.full(len(places), pid), threads))
-            details = details_of(prepared.instructions.detail, rows[places])
-            for number, detail in enumerate(details, self._count):
-                record.setdefault(detail, []).append(number)
+            self._noted.append((start[places], length[places], np.full(len(places), pid), thread[places]))
+            details, which = numbered_details(prepared.instructions.detail, rows[places], values=True)
+            for number, here in grouped(which):
+                record.setdefault(details[number], []).append(here + self._count)
             self._count += len(places)
 
-    def events(self) -> Iterator[bytes]:
+    def events(self) -> Iterator[bytes | memoryview]:
         """The vendor stops at the first WAIT without a SET, and so do we."""
-        sets: list[int] = []
-        waits: list[int] = []
+        sets: list[NDArray[np.int64]] = []
+        waits: list[NDArray[np.int64]] = []
         for detail in sorted(self._waits):
-            setting = self._sets.get(detail, [])
-            both = min(len(setting), len(self._waits[detail]))
-            sets += setting[:both]
-            waits += self._waits[detail][:both]
-            if both < len(self._waits[detail]):
+            waiting = np.concatenate(self._waits[detail])
+            setting = np.concatenate(self._sets.get(detail, [waiting[:0]]))
+            both = min(len(setting), len(waiting))
+            sets.append(setting[:both])
+            waits.append(waiting[:both])
+            if both < len(waiting):
                 break
-        if not sets:
+        if not any(map(len, sets)):
             return
         mhz = self._prepared.mhz
         start, length, pid, tid = (np.concatenate(parts) for parts in zip(*self._noted, strict=True))
         begin, lasting = micros(start, mhz), micros(length, mhz)
         middle = (begin.astype(np.float64) + lasting.astype(np.float64) / 2).astype(np.float32)
         finish = begin + lasting
-        names = texts([_NAMES_OF_CODES.get(code, "").encode() for code in range(max(_NAMES_OF_CODES) + 1)])
-        for first in range(0, len(sets), CHUNK):
-            origin, target = np.array(sets[first : first + CHUNK]), np.array(waits[first : first + CHUNK])
-            cat: list[Any] = [b'{"cat":"', pick(names, pid[origin]), b"To", pick(names, pid[target])]
-            ids = integers(np.arange(first, first + len(origin)))
-            laid: list[Any] = []
+        names = Texts(_NAMES_OF_CODES.get(code, "").encode() for code in range(max(_NAMES_OF_CODES) + 1))
+        origins, targets = np.concatenate(sets), np.concatenate(waits)
+        for part in chunks(np.arange(len(origins))):
+            origin, target = origins[part], targets[part]
+            cat: list[Pieces] = [b'{"cat":"', Picked(names, pid[origin]), b"To", Picked(names, pid[target])]
+            ids = Integers(part)
+            laid: list[Pieces] = []
             for phase, rows, times in ((b"s", origin, middle), (b"t", target, finish)):
                 laid += [*cat, b'","id":"', ids, b'","name":"flow","ph":"' + phase + b'","pid":"']
-                laid += [integers(pid[rows]), b'","tid":"', integers(tid[rows]), b'","ts":']
-                laid += [floats(times[rows]), b"},"]
-            yield lay(laid, len(origin))
+                laid += [Integers(pid[rows]), b'","tid":"', Integers(tid[rows]), b'","ts":']
+                laid += [Floats(times[rows]), b"},"]
+            yield lay(laid, len(part))

@@ -1,19 +1,28 @@
-"""Columns to JSON text, many rows at a time: pieces of text per row, laid side by side and joined once."""
+"""Columns to JSON text, many rows at a time: the pieces of every row, laid side by side.
+
+Many rows are laid by event_rows.cpp; the same in Python serves for few, and where there is no compiler.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
+from insight_trace.errors import InsightTraceError
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_TABLED_CYCLES = 4096
-
-Pieces = list[bytes] | bytes  # one piece per row, or the same one for all
+WORTH_LOADING = 4096  # instructions of a trace for which compiled code is loaded, and the first time compiled
+_WORTH_CALLING = 128  # rows at a time
+EVENT_ROWS = Path(__file__).with_name("event_rows.cpp")
+_MARGIN = bytes(64)  # event_rows.cpp reads so far behind a text
 
 
 def json_text(value: str) -> bytes:
@@ -49,48 +58,230 @@ def floats(values: NDArray[Any]) -> list[bytes]:
     return msgspec.json.encode(values.astype(np.float64).tolist())[1:-1].split(b",")
 
 
-def integers(values: NDArray[Any]) -> list[bytes]:
-    if len(values) == 0:
-        return []
-    return msgspec.json.encode(values.tolist())[1:-1].split(b",")
+class Texts:
+    """A table of pieces that an index array picks from."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self.pieces = list(pieces)
+
+    def __getitem__(self, place: int) -> bytes:
+        return self.pieces[place]
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    @cached_property
+    def objects(self) -> NDArray[Any]:
+        found = np.empty(len(self.pieces), dtype=object)
+        found[:] = self.pieces
+        return found
+
+    @cached_property
+    def packed(self) -> tuple[bytes, NDArray[np.int64]]:
+        """All of them one after the other, and where each begins."""
+        begin = np.zeros(len(self.pieces) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, self.pieces), np.int64, len(self.pieces)), out=begin[1:])
+        return b"".join([*self.pieces, _MARGIN]), begin
 
 
-def texts(table: Sequence[bytes]) -> NDArray[Any]:
-    """A table of pieces that an index array can pick from."""
-    picked = np.empty(len(table), dtype=object)
-    picked[:] = table
-    return picked
+def joined(*parts: Texts | bytes) -> Texts:
+    """A table whose pieces are those of several, side by side: fewer pieces of a row make faster text."""
+    count = max(len(part) for part in parts if isinstance(part, Texts))
+    columns = ([part] * count if isinstance(part, bytes) else part.pieces for part in parts)
+    return Texts(map(b"".join, zip(*columns, strict=True)))
 
 
-def pick(table: NDArray[Any], index: NDArray[Any]) -> list[bytes]:
-    chosen: list[bytes] = table[index].tolist()
-    return chosen
+class Column:
+    """One piece of text a row."""
+
+    kind: int
+    text: bytes = _MARGIN
+    begin: NDArray[np.int64] | None = None
+    mhz = 0.0
+
+    def __init__(self, index: NDArray[Any]) -> None:
+        self.index = index
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def spelled(self) -> list[bytes]:
+        raise NotImplementedError
 
 
-class Durations:
-    """Durations as text. Most instructions last a few cycles, so short ones are looked up."""
+class Picked(Column):
+    """Pieces of a table."""
 
-    def __init__(self, mhz: float) -> None:
-        self._mhz = mhz
-        self._table: NDArray[Any] | None = None
+    kind = 1
 
-    def __call__(self, cycles: NDArray[np.int64]) -> list[bytes]:
-        if len(cycles) < _TABLED_CYCLES // 8:
-            return floats(micros(cycles, self._mhz))
-        if self._table is None:
-            self._table = texts(floats(micros(np.arange(_TABLED_CYCLES), self._mhz)))
-        long = np.flatnonzero(cycles >= _TABLED_CYCLES)
-        found = pick(self._table, np.minimum(cycles, _TABLED_CYCLES - 1))
-        for row, text in zip(long.tolist(), floats(micros(cycles[long], self._mhz)), strict=True):
-            found[row] = text
+    def __init__(self, table: Texts, index: NDArray[Any]) -> None:
+        if index.dtype not in (np.int32, np.int64):
+            index = index.astype(np.int64)
+        super().__init__(index)
+        self._table = table
+
+    @property
+    def text(self) -> bytes:  # type: ignore[override]
+        return self._table.packed[0]
+
+    @property
+    def begin(self) -> NDArray[np.int64]:  # type: ignore[override]
+        return self._table.packed[1]
+
+    def spelled(self) -> list[bytes]:
+        found: list[bytes] = self._table.objects[self.index].tolist()
         return found
 
 
-def lay(columns: Sequence[Pieces], rows: int) -> bytes:
+class Micros(Column):
+    """Cycles as microseconds."""
+
+    kind = 2
+
+    def __init__(self, cycles: NDArray[Any], mhz: float) -> None:
+        super().__init__(cycles.astype(np.int64, copy=False))
+        self.mhz = mhz
+
+    def spelled(self) -> list[bytes]:
+        return floats(micros(self.index, self.mhz))
+
+
+class Integers(Column):
+    kind = 3
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        super().__init__(values.astype(np.int64, copy=False))
+
+    def spelled(self) -> list[bytes]:
+        return msgspec.json.encode(self.index.tolist())[1:-1].split(b",") if len(self.index) else []
+
+
+class Floats(Column):
+    kind = 4
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        super().__init__(values.astype(np.float64, copy=False))
+
+    def spelled(self) -> list[bytes]:
+        return floats(self.index)
+
+
+class Strings(Column):
+    """Texts of their own, as inside of JSON strings."""
+
+    kind = 5
+
+    def __init__(self, values: Sequence[str]) -> None:
+        super().__init__(np.empty(0))
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @cached_property
+    def text(self) -> bytes:  # type: ignore[override]
+        try:
+            return msgspec.json.encode(self._values) + _MARGIN
+        except UnicodeEncodeError:
+            return b'["%s"]' % b'","'.join(self.spelled()) + _MARGIN
+
+    def spelled(self) -> list[bytes]:
+        return json_texts(self._values)
+
+
+Pieces = Column | list[bytes] | bytes  # a list has one piece per row, bytes are the same for all
+
+
+def spelled(column: Pieces, rows: int) -> list[bytes]:
+    """The piece of each row."""
+    if isinstance(column, Column):
+        return column.spelled()
+    return [column] * rows if isinstance(column, bytes) else column
+
+
+def lay(columns: Sequence[Pieces], rows: int) -> bytes | memoryview:
     """The pieces of every row, row after row."""
-    columns = [column for column in columns if column != b""]
+    columns = [column for column in columns if not isinstance(column, bytes) or column]
+    compiled = compiled_for(rows)
+    if compiled is not None:
+        return _laid(compiled, columns, rows)
     width = len(columns)
     pieces = [b""] * (width * rows)
     for place, column in enumerate(columns):
-        pieces[place::width] = [column] * rows if isinstance(column, bytes) else column
+        pieces[place::width] = spelled(column, rows)
     return b"".join(pieces)
+
+
+# --- compiled
+
+
+class _Described(ctypes.Structure):
+    """`Column` of event_rows.cpp."""
+
+    _fields_ = (
+        ("kind", ctypes.c_uint32),
+        ("wide", ctypes.c_uint32),
+        ("text", ctypes.c_char_p),
+        ("begin", ctypes.c_void_p),
+        ("index", ctypes.c_void_p),
+        ("size", ctypes.c_int64),
+        ("mhz", ctypes.c_double),
+    )
+
+
+_loaded: list[ctypes.CDLL] = []
+
+
+def compiled_for(rows: int) -> ctypes.CDLL | None:
+    """event_rows.cpp, if it is loaded and worth a call."""
+    return _loaded[0] if _loaded and rows >= _WORTH_CALLING else None
+
+
+def load_compiled() -> None:
+    """Loads event_rows.cpp, compiled the first time; where it cannot be, Python serves."""
+    if _loaded:
+        return
+    from insight_trace.simulate.embedded.toolchain import Toolchain
+
+    try:
+        library = ctypes.CDLL(str(Toolchain.find().library_of(EVENT_ROWS)))
+    except (InsightTraceError, OSError):
+        return
+    for name in ("insight_trace_room", "insight_trace_lay", "insight_trace_threads"):
+        getattr(library, name).restype = ctypes.c_int64
+    _loaded.append(library)
+
+
+def pointer(values: NDArray[Any]) -> ctypes.c_void_p:
+    assert values.flags.c_contiguous
+    return ctypes.c_void_p(values.ctypes.data)
+
+
+def _laid(compiled: ctypes.CDLL, columns: Sequence[Pieces], rows: int) -> memoryview:
+    described = (_Described * len(columns))()
+    kept: list[object] = []  # what the addresses point into
+    for into, column in zip(described, columns, strict=True):
+        if isinstance(column, bytes):
+            text = column + _MARGIN
+            into.kind, into.text, into.size = 0, text, len(column)
+            kept.append(text)
+            continue
+        if isinstance(column, list):
+            column = Picked(Texts(column), np.arange(rows))
+        index = np.ascontiguousarray(column.index)
+        if len(column) != rows:
+            raise ValueError(f"a column has {len(column)} of {rows} rows")
+        text, begin = column.text, column.begin
+        into.kind, into.text, into.size, into.mhz = column.kind, text, len(text), column.mhz
+        into.wide, into.index = index.itemsize == 8, index.ctypes.data
+        if begin is not None:
+            low, high = int(index.min()), int(index.max())
+            if low < 0 or high >= len(begin) - 1:
+                raise IndexError(f"pieces {low} to {high} of {len(begin) - 1}")
+            into.begin = begin.ctypes.data
+        kept += [text, begin, index]
+    count = ctypes.c_int64(len(columns))
+    room = compiled.insight_trace_room(described, count, ctypes.c_int64(rows))
+    laid = np.empty(room, np.uint8)
+    size = compiled.insight_trace_lay(described, count, ctypes.c_int64(rows), pointer(laid))
+    return laid[:size].data

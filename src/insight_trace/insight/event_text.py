@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
-from insight_trace.insight.encoding import integers, json_text, json_texts, pick, texts
+from insight_trace.insight.encoding import (
+    Column,
+    Integers,
+    Picked,
+    Pieces,
+    Strings,
+    Texts,
+    joined,
+    json_text,
+    json_texts,
+)
 from insight_trace.insight.lanes import SCALAR_MEMORY, pipe_colour, simt_colour
 from insight_trace.insight.prepared import Prepared
 from insight_trace.model import Pipe, Stall
@@ -34,21 +44,21 @@ class Fragments(Struct, frozen=True, eq=False, dict=True):
     """Text tables; `static` says for each row which distinct instruction it is."""
 
     prepared: Prepared
-    code: NDArray[Any]  # by stack: everything up to the detail
-    address: NDArray[Any]  # by distinct instruction: from the detail's end to the address
-    colour: NDArray[Any]  # `,"cname":"…"`
-    name: NDArray[Any]  # `,"name":"…"`
-    place: NDArray[Any]  # `,"pid":"…","tid":"…","ts":`
+    code: Texts  # by stack: everything up to the detail
+    address: Texts  # by distinct instruction: from the detail's end to the address
+    colour: Texts  # `,"cname":"…"`
+    name: Texts  # `,"name":"…"`
+    place: Texts  # `,"pid":"…","tid":"…","ts":`
     static: NDArray[np.int64]
 
-    def details(self, rows: NDArray[np.int64]) -> list[bytes]:
+    def details(self, rows: NDArray[np.int64]) -> Column:
         if not self.prepared.annotated:
-            return json_texts(details_of(self.prepared.instructions.detail, rows))
+            return Strings(details_of(self.prepared.instructions.detail, rows))
         table, which = self._spelled
-        return pick(table, which[rows])
+        return Picked(table, which[rows])
 
     @cached_property
-    def _spelled(self) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    def _spelled(self) -> tuple[Texts, NDArray[np.int32]]:
         """Operand texts of a recording, whose loops name the same operands again, and which of them each row has."""
         detail, count = self.prepared.instructions.detail, len(self.prepared.instructions)
         found: list[bytes] = []
@@ -58,14 +68,14 @@ class Fragments(Struct, frozen=True, eq=False, dict=True):
             spelled, number = numbered_details(detail, rows, values=True)
             which[rows] = number + len(found)
             found += json_texts(spelled)
-        return texts(found), which
+        return Texts(found), which
 
-    def closing(self, rows: NDArray[np.int64]) -> list[list[bytes] | bytes]:
+    def closing(self, rows: NDArray[np.int64]) -> list[Pieces]:
         """The end of `args`, with the bytes moved where they are known, and what a recording knows beyond."""
         if self.prepared.annotated:
             (lasting, length), (waited, wait) = self._lasting, self._waited
-            start = integers(self.prepared.instructions.start[rows])
-            return [pick(lasting, length[rows]), start, pick(waited, wait[rows])]
+            start = Integers(self.prepared.instructions.start[rows])
+            return [Picked(lasting, length[rows]), start, Picked(waited, wait[rows])]
         moved = self.prepared.instructions.process_bytes[rows]
         known = np.flatnonzero(moved > 0)
         if len(known) == 0:
@@ -76,7 +86,7 @@ class Fragments(Struct, frozen=True, eq=False, dict=True):
         return [found]
 
     @cached_property
-    def _lasting(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def _lasting(self) -> tuple[Texts, NDArray[np.int64]]:
         """Exact cycles, where Insight rounds to nanoseconds, and the rate of a transfer; up to the start."""
         columns = self.prepared.instructions
         cycles = columns.end - columns.start
@@ -88,10 +98,10 @@ class Fragments(Struct, frozen=True, eq=False, dict=True):
             moved = int(sizes[place])
             rate = b'","process_bytes":"%d","bytes_per_cycle":%.4g' % (moved, moved / max(1, lasting))
             found.append(b'%s,"cycles":%d,"start_cycle":' % (rate if moved else b'"', lasting))
-        return texts(found), which
+        return Texts(found), which
 
     @cached_property
-    def _waited(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def _waited(self) -> tuple[Texts, NDArray[np.int64]]:
         """How long a row waited between its issue and its start, and in words for what."""
         columns = self.prepared.instructions
         waited = np.where(columns.stall > 0, np.maximum(0, columns.start - columns.issue), 0)
@@ -120,14 +130,14 @@ class Fragments(Struct, frozen=True, eq=False, dict=True):
             b',"waited_cycles":%d,"waited_for":"%s"}' % (cycles, words[place]) if cycles else b"}"
             for place, cycles in zip(*(part.tolist() for part in divmod(pairs, longest)), strict=True)
         ]
-        return texts(found), pair
+        return Texts(found), pair
 
     # The same parts put together as they follow each other: fewer pieces make faster text.
 
     @cached_property
-    def _to_durations(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def _to_durations(self) -> tuple[Texts, NDArray[np.int64]]:
         """From the detail's end to the duration of a slice, and which of these texts each row has."""
-        plain = np.asarray(self.address + _NO_BYTES + self.colour + b',"dur":')
+        plain = joined(self.address, _NO_BYTES, self.colour, b',"dur":')
         moved = self.prepared.instructions.process_bytes
         known = np.flatnonzero(moved > 0)
         if len(known) == 0:
@@ -140,51 +150,51 @@ class Fragments(Struct, frozen=True, eq=False, dict=True):
         ]
         which = self.static.copy()
         which[known] = len(plain) + cell
-        return np.concatenate((plain, texts(moving))), which
+        return Texts(plain.pieces + moving), which
 
     @cached_property
-    def _colour_to_duration(self) -> NDArray[Any]:
-        return np.asarray(self.colour + b',"dur":')
+    def _colour_to_duration(self) -> Texts:
+        return joined(self.colour, b',"dur":')
 
     @cached_property
-    def slice_end(self) -> NDArray[Any]:
+    def slice_end(self) -> Texts:
         """From the duration of a slice to its time."""
-        return np.asarray(self.name + b',"ph":"X"' + self.place)
+        return joined(self.name, b',"ph":"X"', self.place)
 
     @cached_property
-    def flag_parts(self) -> tuple[NDArray[Any], ...]:
+    def flag_parts(self) -> tuple[Texts, ...]:
         """Of a flag: from the detail to the id, on to the begin, on to the second id, on to the end."""
         return (
-            self.address + _NO_BYTES + self.colour + b',"id":"',
-            b'"' + self.name + b',"ph":"B"' + self.place,
-            b'},{"args":{}' + self.colour + b',"id":"',
-            b'"' + self.name + b',"ph":"E"' + self.place,
+            joined(self.address, _NO_BYTES, self.colour, b',"id":"'),
+            joined(b'"', self.name, b',"ph":"B"', self.place),
+            joined(b'},{"args":{}', self.colour, b',"id":"'),
+            joined(b'"', self.name, b',"ph":"E"', self.place),
         )
 
     @cached_property
-    def flow_parts(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def flow_parts(self) -> tuple[Texts, Texts]:
         """Of an arrow's start and end: from the id to the time."""
         return (
-            b'","name":"flow","ph":"s"' + self.place,
-            b'","name":"flow","ph":"t"' + self.place,
+            joined(b'","name":"flow","ph":"s"', self.place),
+            joined(b'","name":"flow","ph":"t"', self.place),
         )
 
-    def slice_head(self, rows: NDArray[np.int64]) -> list[list[bytes]]:
+    def slice_head(self, rows: NDArray[np.int64]) -> list[Pieces]:
         """A slice from its opening brace to its duration."""
         columns = self.prepared.instructions
         if self.prepared.annotated:
-            return [*self.head(rows), pick(self._colour_to_duration, self.static[rows])]  # type: ignore[list-item]
+            return [*self.head(rows), Picked(self._colour_to_duration, self.static[rows])]
         table, which = self._to_durations
-        middle = pick(table, which[rows])
-        return [pick(self.code, columns.stack[rows]), self.details(rows), middle]
+        middle = Picked(table, which[rows])
+        return [Picked(self.code, columns.stack[rows]), self.details(rows), middle]
 
-    def head(self, rows: NDArray[np.int64]) -> list[list[bytes] | bytes]:
+    def head(self, rows: NDArray[np.int64]) -> list[Pieces]:
         """`args` of instruction events, opening brace included."""
         columns = self.prepared.instructions
         return [
-            pick(self.code, columns.stack[rows]),
+            Picked(self.code, columns.stack[rows]),
             self.details(rows),
-            pick(self.address, self.static[rows]),
+            Picked(self.address, self.static[rows]),
             *self.closing(rows),
         ]
 
@@ -213,11 +223,11 @@ def fragments_of(prepared: Prepared) -> Fragments:
         places.append(b',"pid":"%s","tid":"%s","ts":' % (cores[core], lane))
     return Fragments(
         prepared=prepared,
-        code=texts([b'{"args":{"code":"%s","detail":"' % json_text(stack) for stack in columns.stacks]),
-        address=texts(addresses),
-        colour=texts(colours),
-        name=texts(shown),
-        place=texts(places),
+        code=Texts([b'{"args":{"code":"%s","detail":"' % json_text(stack) for stack in columns.stacks]),
+        address=Texts(addresses),
+        colour=Texts(colours),
+        name=Texts(shown),
+        place=Texts(places),
         static=inverse,
     )
 

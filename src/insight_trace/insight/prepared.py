@@ -20,7 +20,7 @@ from insight_trace.recording.stream import details_of, distinct
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-CHUNK = 1 << 11  # rows that are text at the same time
+CHUNK = 1 << 13  # rows that are text at the same time
 LARGEST_CYCLE = 1 << 40  # ten minutes of the fastest clock; sums over many instructions stay exact
 _CORE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

@@ -10,7 +10,18 @@ import numpy as np
 
 from insight_trace.insight.added_events import Spans, cross_core_flows, finding_events, span_events
 from insight_trace.insight.crosscore import cross_core_events
-from insight_trace.insight.encoding import Durations, floats, integers, json_text, lay, micros, pick, texts
+from insight_trace.insight.encoding import (
+    Integers,
+    Micros,
+    Picked,
+    Pieces,
+    Texts,
+    floats,
+    json_text,
+    lay,
+    micros,
+    spelled,
+)
 from insight_trace.insight.event_text import Fragments, warp_colour
 from insight_trace.insight.flags import FlagPairs, drawn_wait_starts, pair_flags
 from insight_trace.insight.lanes import (
@@ -24,7 +35,7 @@ from insight_trace.insight.lanes import (
 from insight_trace.insight.prepared import CHUNK, Extras, Prepared, chunks
 from insight_trace.model import Counter, Pipe
 from insight_trace.recording.kinds import BARRIER
-from insight_trace.recording.stream import distinct
+from insight_trace.recording.stream import distinct, numbered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,9 +57,9 @@ def timeline_pieces(
     counters: tuple[Counter, ...],
     findings: Sequence[Mapping[str, Any]] = (),
     spans: Sequence[Spans] = (),
-) -> Iterator[bytes]:
+) -> Iterator[bytes | memoryview]:
     """The whole document in pieces of bounded size. Every event ends in a comma but the last."""
-    held = b""
+    held: bytes | memoryview = b""
     for piece in _event_pieces(prepared, fragments, counters, findings, spans):
         if piece:
             yield held
@@ -63,16 +74,15 @@ def _event_pieces(
     counters: tuple[Counter, ...],
     findings: Sequence[Mapping[str, Any]],
     spans: Sequence[Spans],
-) -> Iterator[bytes]:
+) -> Iterator[bytes | memoryview]:
     yield document_head(SCHEMA_VERSION)
     columns = prepared.instructions
     for core in prepared.cores:
         yield _sort_event(b"process_sort_index", columns.cores[core], "NA", core_order(columns.cores[core]))
     pairs = pair_flags(prepared) if prepared.has_flags else {}
-    durations = Durations(prepared.mhz)
     for core in prepared.cores:
         yield from _lanes(prepared, core)
-        yield from _core_events(prepared, fragments, durations, core, pairs.get(core))
+        yield from _core_events(prepared, fragments, core, pairs.get(core))
     yield from span_events(prepared, spans)
     yield from finding_events(prepared, findings)
     yield from cross_core_events(prepared)
@@ -104,15 +114,15 @@ def _lanes(prepared: Prepared, core: int) -> Iterator[bytes]:
 
 
 def _core_events(
-    prepared: Prepared, fragments: Fragments, durations: Durations, core: int, pairs: FlagPairs | None
-) -> Iterator[bytes]:
+    prepared: Prepared, fragments: Fragments, core: int, pairs: FlagPairs | None
+) -> Iterator[bytes | memoryview]:
     columns = prepared.instructions
     rows = prepared.ordered[core]
     ordinary = prepared.is_instruction & ~(prepared.is_set | prepared.is_wait | prepared.is_cross_core)
     slices = rows[ordinary[rows]]
     begun = 0
     for part in chunks(slices):
-        yield _slices(prepared, fragments, durations, part, begun)
+        yield _slices(prepared, fragments, part, begun)
         begun += len(part)
     if pairs is not None and len(pairs.waits):
         plain = rows[prepared.is_instruction[rows]]
@@ -120,9 +130,9 @@ def _core_events(
         start = starts_by_row(prepared, plain, drawn_wait_starts(prepared, plain, lane, ordinary[plain]))
         yield from _flag_events(prepared, fragments, pairs, start, core)
     for part in chunks(rows[columns.pipe[rows] == Pipe.CACHEMISS]):
-        yield _slices(prepared, fragments, durations, part, None)
+        yield _slices(prepared, fragments, part, None)
     for part in chunks(np.sort(rows[columns.pipe[rows] == Pipe.USERMARK])):
-        yield _marks(prepared, fragments, durations, part)
+        yield _marks(prepared, fragments, part)
 
 
 def starts_by_row(prepared: Prepared, rows: NDArray[np.int64], drawn: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -133,12 +143,8 @@ def starts_by_row(prepared: Prepared, rows: NDArray[np.int64], drawn: NDArray[np
 
 
 def _slices(
-    prepared: Prepared,
-    fragments: Fragments,
-    durations: Durations,
-    rows: NDArray[np.int64],
-    begun: int | None,
-) -> bytes:
+    prepared: Prepared, fragments: Fragments, rows: NDArray[np.int64], begun: int | None
+) -> bytes | memoryview:
     """X events. `begun` numbers them for the overhead groups; None draws none."""
     columns = prepared.instructions
     static = fragments.static[rows]
@@ -146,20 +152,21 @@ def _slices(
     barrier = np.array([name == BARRIER for name in columns.names], dtype=bool)[columns.name[rows]]
     if barrier.any():
         start = np.where(barrier, np.maximum(end - 1, 0), start)
-    length = np.where(barrier, 1, end - start)
+    length = Micros(np.where(barrier, 1, end - start), prepared.mhz)
+    begin = Micros(start, prepared.mhz)
     groups = _groups(prepared, rows, barrier, begun)
     if groups is None and prepared.extras.warp is None:
-        times = floats(micros(start, prepared.mhz))
-        ending = pick(fragments.slice_end, static)
-        return lay([*fragments.slice_head(rows), durations(length), ending, times, b"},"], len(rows))
+        ending = Picked(fragments.slice_end, static)
+        return lay([*fragments.slice_head(rows), length, ending, begin, b"},"], len(rows))
     head = fragments.head(rows)
     colour, place = _simt(prepared, fragments, rows, static)
-    name = pick(fragments.name, static)
-    begin = floats(micros(start, prepared.mhz))
-    tail: list[Any] = [colour, b',"dur":', durations(length)]
+    name = Picked(fragments.name, static)
     if groups is None:
-        return lay([*head, *tail, name, b',"ph":"X"', place, begin, b"},"], len(rows))
-    return _with_overhead(prepared, rows, groups, head, tail, name, place, begin)
+        columns_ = [*head, colour, b',"dur":', length, name, b',"ph":"X"', place, begin, b"},"]
+        return lay(columns_, len(rows))
+    return _with_overhead(
+        prepared, rows, groups, head, colour, length.spelled(), name.spelled(), place, begin.spelled()
+    )
 
 
 def _simt(
@@ -167,7 +174,7 @@ def _simt(
 ) -> tuple[list[bytes], list[bytes]]:
     """Colour and place; a SIMT instruction lies on the lane of its warp."""
     columns, warp = prepared.instructions, prepared.extras.warp
-    colour, place = pick(fragments.colour, static), pick(fragments.place, static)
+    colour, place = (Picked(table, static).spelled() for table in (fragments.colour, fragments.place))
     if warp is not None:
         for row in np.flatnonzero(warp[rows] >= 0).tolist():
             origin = rows[row]
@@ -201,16 +208,16 @@ def _with_overhead(
     prepared: Prepared,
     rows: NDArray[np.int64],
     groups: dict[int, bytes],
-    head: list[Any],
-    tail: list[Any],
+    head: list[Pieces],
+    colours: list[bytes],
+    durations: list[bytes],
     name: list[bytes],
     place: list[bytes],
     begin: list[bytes],
 ) -> bytes:
     events = []
-    for row in range(len(rows)):
-        args = b"".join(column if isinstance(column, bytes) else column[row] for column in head)
-        colour, duration = tail[0][row], tail[2][row]
+    for row, parts in enumerate(zip(*(spelled(column, len(rows)) for column in head), strict=True)):
+        args, colour, duration = b"".join(parts), colours[row], durations[row]
         group = groups.get(row)
         grouped = b"" if group is None else b',"group_id":"%s"' % group
         if group is not None:
@@ -228,21 +235,21 @@ def _with_overhead(
     return b"".join(events)
 
 
-def _marks(prepared: Prepared, fragments: Fragments, durations: Durations, rows: NDArray[np.int64]) -> bytes:
+def _marks(prepared: Prepared, fragments: Fragments, rows: NDArray[np.int64]) -> bytes | memoryview:
     """User marks carry the stacks of both ends, which a mark's stack holds with an empty line between."""
     columns = prepared.instructions
     static = fragments.static[rows]
-    args = texts([mark_args(stack) for stack in columns.stacks])
+    args = Texts(map(mark_args, columns.stacks))
     return lay(
         [
-            pick(args, columns.stack[rows]),
-            pick(fragments.colour, static),
+            Picked(args, columns.stack[rows]),
+            Picked(fragments.colour, static),
             b',"dur":',
-            durations(columns.end[rows] - columns.start[rows]),
-            pick(fragments.name, static),
+            Micros(columns.end[rows] - columns.start[rows], prepared.mhz),
+            Picked(fragments.name, static),
             b',"ph":"X"',
-            pick(fragments.place, static),
-            floats(micros(columns.start[rows], prepared.mhz)),
+            Picked(fragments.place, static),
+            Micros(columns.start[rows], prepared.mhz),
             b"},",
         ],
         len(rows),
@@ -256,7 +263,7 @@ def mark_args(stack: str) -> bytes:
 
 def _flag_events(
     prepared: Prepared, fragments: Fragments, pairs: FlagPairs, drawn: NDArray[np.int64], core: int
-) -> Iterator[bytes]:
+) -> Iterator[bytes | memoryview]:
     """B and E of each flag and the arrow of each pair, in the order of ids."""
     prefix = json_text(prepared.instructions.cores[core])
     shape = (pairs.sets >= 0) * 2 + (pairs.waits >= 0)
@@ -264,9 +271,9 @@ def _flag_events(
     for run in np.split(np.arange(len(shape)), bounds):
         for begin in range(0, len(run), CHUNK):
             part = run[begin : begin + CHUNK]
-            ids = [prefix + b"_" + number for number in integers(part)]
+            ids: list[Pieces] = [prefix + b"_", Integers(part)]
             sets, waits = pairs.sets[part], pairs.waits[part]
-            laid: list[Any] = []
+            laid: list[Pieces] = []
             if sets[0] >= 0:
                 end = prepared.instructions.end[sets]
                 laid += _flag(prepared, fragments, sets, np.maximum(end - 1, 0), ids)
@@ -282,48 +289,48 @@ def _flag(
     fragments: Fragments,
     rows: NDArray[np.int64],
     start: NDArray[np.int64],
-    ids: list[bytes],
-) -> list[Any]:
+    ids: list[Pieces],
+) -> list[Pieces]:
     columns, extras = prepared.instructions, prepared.extras
     static = fragments.static[rows]
-    end = floats(micros(columns.end[rows], prepared.mhz))
-    begin = floats(micros(start, prepared.mhz))
+    end, begin = Micros(columns.end[rows], prepared.mhz), Micros(start, prepared.mhz)
     if extras.fetched is None and not prepared.annotated:
-        to_id, to_begin, to_second_id, to_end = (pick(part, static) for part in fragments.flag_parts)
-        code = pick(fragments.code, columns.stack[rows])
-        opening = [code, fragments.details(rows), to_id, ids, to_begin, begin]
-        return [*opening, to_second_id, ids, to_end, end, b"},"]
-    colour, name = pick(fragments.colour, static), pick(fragments.name, static)
-    place = pick(fragments.place, static)
+        to_id, to_begin, to_second_id, to_end = (Picked(part, static) for part in fragments.flag_parts)
+        code = Picked(fragments.code, columns.stack[rows])
+        opening = [code, fragments.details(rows), to_id, *ids, to_begin, begin]
+        return [*opening, to_second_id, *ids, to_end, end, b"},"]
+    colour, name = Picked(fragments.colour, static), Picked(fragments.name, static)
+    place = Picked(fragments.place, static)
     head = fragments.head(rows)
-    group: Any = b""
-    before: list[Any] = []
+    group: Pieces = b""
+    before: list[Pieces] = []
     waiting = prepared.is_wait[rows]
     if extras.fetched is not None and bool((waiting & (extras.fetched[rows] >= 0)).any()):
-        group, overhead = [], []
-        for place_, row in enumerate(rows.tolist()):
-            if not waiting[place_] or extras.fetched[row] < 0:
-                group.append(b"")
+        grouped, overhead = [], []
+        parts = zip(*(spelled(column, len(rows)) for column in (*ids, colour, place, *head)), strict=True)
+        for number, (prefix, counted, tint, where, *args) in enumerate(parts):
+            row = int(rows[number])
+            if not waiting[number] or extras.fetched[row] < 0:
+                grouped.append(b"")
                 overhead.append(b"")
                 continue
-            group.append(b',"group_id":"%s"' % ids[place_])
-            args = b"".join(column if isinstance(column, bytes) else column[place_] for column in head)
+            grouped.append(b',"group_id":"%s%s"' % (prefix, counted))
             text = b""
-            for kind, at, lasting in _overhead_cycles(extras, row, int(start[place_])):
+            for kind, at, lasting in _overhead_cycles(extras, row, int(start[number])):
                 ts, dur = floats(micros(np.array([at, lasting]), prepared.mhz))
                 text += b'%s%s,"dur":%s%s,"name":"%s","ph":"X"%s%s},' % (
-                    args,
-                    colour[place_],
+                    b"".join(args),
+                    tint,
                     dur,
-                    group[-1],
+                    grouped[-1],
                     kind,
-                    place[place_],
+                    where,
                     ts,
                 )
             overhead.append(text)
-        before = [overhead]
-    drawn = [*before, *head, colour, group, b',"id":"', ids, b'"', name, b',"ph":"B"', place, begin, b"},"]
-    closing = [b'{"args":{}', colour, group, b',"id":"', ids, b'"', name, b',"ph":"E"', place, end, b"},"]
+        group, before = grouped, [overhead]
+    drawn = [*before, *head, colour, group, b',"id":"', *ids, b'"', name, b',"ph":"B"', place, begin, b"},"]
+    closing = [b'{"args":{}', colour, group, b',"id":"', *ids, b'"', name, b',"ph":"E"', place, end, b"},"]
     return [*drawn, *closing]
 
 
@@ -332,19 +339,19 @@ def _flow(
     fragments: Fragments,
     sets: NDArray[np.int64],
     waits: NDArray[np.int64],
-    ids: list[bytes],
-) -> list[Any]:
+    ids: list[Pieces],
+) -> list[Pieces]:
     columns = prepared.instructions
     lanes = ["", *(pipe.name for pipe in Pipe)]
     width = len(lanes)
     directions = columns.pipe[sets].astype(np.int64) * width + columns.pipe[waits]
-    used, which = np.unique(directions, return_inverse=True)
+    used, which = numbered(directions)
     cats = [f'{{"cat":"{lanes[each // width]}To{lanes[each % width]}","id":"' for each in used.tolist()]
-    cat = pick(texts([each.encode() for each in cats]), which)
-    laid: list[Any] = []
+    cat = Picked(Texts(each.encode() for each in cats), which)
+    laid: list[Pieces] = []
     for part, rows in zip(fragments.flow_parts, (sets, waits), strict=True):
-        to_time = pick(part, fragments.static[rows])
-        laid += [cat, ids, to_time, floats(micros(columns.end[rows], prepared.mhz)), b"},"]
+        to_time = Picked(part, fragments.static[rows])
+        laid += [cat, *ids, to_time, Micros(columns.end[rows], prepared.mhz), b"},"]
     return laid
 
 

@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import os
 import re
+import shutil
 import string
 import threading
 import warnings
@@ -22,6 +23,7 @@ from insight_trace.insight.container import BlockType
 from insight_trace.insight.core_timeline import core_timeline_pieces
 from insight_trace.insight.csv_files import code_csv, instruction_csv
 from insight_trace.insight.details_page import DetailsPage, details_blocks
+from insight_trace.insight.encoding import WORTH_LOADING, load_compiled
 from insight_trace.insight.event_text import fragments_of
 from insight_trace.insight.hotspots import count_addresses, count_lines
 from insight_trace.insight.prepared import Extras, Prepared, check_columns
@@ -194,10 +196,14 @@ def write_simulator(
     prepared = Prepared(trace.instructions, extras or Extras(), trace.mhz, opens_on)
     directory.mkdir(parents=True, mode=DIRECTORY_MODE)
     fragments = fragments_of(prepared)
+    if len(trace.instructions) >= WORTH_LOADING:
+        load_compiled()
     for core in prepared.cores:
         (directory / trace.instructions.cores[core]).mkdir(mode=DIRECTORY_MODE)
 
-    def write_core_timelines() -> None:
+    timeline, tables = directory / "trace.json", directory / "tables"
+
+    def write_rest() -> None:
         for core in prepared.cores:
             label = trace.instructions.cores[core]
             own = directory / label
@@ -205,14 +211,18 @@ def write_simulator(
             _write(own / file, core_timeline_pieces(prepared, fragments, core))
             if links:
                 (own / "trace.json").symlink_to(file)
+        pages = details_blocks(details) if details is not None else []
+        _write_tables(prepared, trace, directory, tables, suffix, pages, include_source=include_source)
 
-    timeline = directory / "trace.json"
     spans = details.spans if details is not None else ()
     rows = sum(map(len, prepared.ordered.values()))  # ordered here, once for both processes
-    with _beside_work(write_core_timelines, apart=rows >= _ROWS_FOR_TWO):
+    with _beside_work(write_rest, apart=rows >= _ROWS_FOR_TWO):
         _write(timeline, timeline_pieces(prepared, fragments, trace.counters, findings, spans))
-        pages = details_blocks(details) if details is not None else []
-        _write_tables(prepared, trace, directory, timeline, suffix, pages, include_source=include_source)
+        with _open(directory / "visualize_data.bin") as file:
+            container.write_block_from(file, BlockType.TRACE, timeline)
+    with (directory / "visualize_data.bin").open("ab") as file, tables.open("rb") as blocks:
+        shutil.copyfileobj(blocks, file)
+    tables.unlink()
     if timeline.stat().st_size > LARGE_TRACE:
         warnings.warn(
             f"the timeline has {timeline.stat().st_size >> 20} MiB, and MindStudio Insight promises to open"
@@ -233,13 +243,13 @@ def _write_tables(
     prepared: Prepared,
     trace: Trace,
     directory: Path,
-    timeline: Path,
+    tables: Path,
     suffix: str,
     pages: list[tuple[BlockType, bytes]],
     *,
     include_source: bool,
 ) -> None:
-    """The CSV files of every core, and the container."""
+    """The CSV files of every core, and what follows the timeline in the container."""
     counted = count_addresses(prepared)
     lines = count_lines(prepared)
     for place, core in enumerate(prepared.cores):
@@ -251,8 +261,7 @@ def _write_tables(
 
     sources = usable_sources(lines, trace.sources) if include_source else {}
     table = line_table(prepared, lines, sources) if lines is not None and sources else None
-    with _open(directory / "visualize_data.bin") as file:
-        container.write_block_from(file, BlockType.TRACE, timeline)
+    with _open(tables) as file:
         for path, text in sources.items():
             container.write_block(file, BlockType.SOURCE, text, path)
         if table is not None:
@@ -271,7 +280,7 @@ def _open(path: Path) -> IO[bytes]:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE), "wb")
 
 
-def _write(path: Path, pieces: Iterable[bytes]) -> None:
+def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     with _open(path) as file:
         for piece in pieces:
             file.write(piece)

@@ -26,6 +26,7 @@ from insight_trace.simulate.embedded.compiler import Compiler, Confinement, find
 from insight_trace.simulate.embedded.engine_objects import (
     ENGINE,
     HERE,
+    HOT,
     INCLUDE,
     LEVELS,
     PRECOMPILED,
@@ -232,6 +233,19 @@ class Toolchain(Struct, frozen=True, dict=True):
                 where=f"{error.file}:{error.line}",
                 hint=f"compiler: {self.compiler.version}; this is a fault of ours, please report it",
             )
+
+    def library_of(self, source: Path) -> Path:
+        """One source of ours as a shared object, for the tool's own process."""
+        name, content = f"{source.stem}.so", content_key([source.read_bytes()])
+
+        def build(into: Path) -> None:
+            if fits(CARRIED, name, content):
+                shutil.copyfile(CARRIED / name, into / name)
+                return
+            made = ["-shared", str(source), "-o", str(into / name)]
+            self._run([_STANDARD, HOT, *_ENGINE_FLAGS, *made], f"compiling {source.name}")
+
+        return self.cache.put("library", content_key([self._compiler_identity, content]), build) / name
 
     # --- kernels --------------------------------------------------------------------------------
 
