@@ -106,6 +106,10 @@ def chip_of(options: EmbeddedOptions) -> Chip:
     return load_chip(options.soc_version, target=options.target, preset=options.preset)
 
 
+# A core knows its code and its pages: only a launch that finds nothing in any cache pays for them.
+WARM_START = ("value\tcode.fill\t0", "value\tpage.turn\t0")
+
+
 def job_options(soc: Chip, options: EmbeddedOptions, directory: Path, usual_l2: str = "cold") -> list[str]:
     """The lines of a job that say how to run it."""
     if options.l2 not in (None, *L2_STATES):
@@ -128,8 +132,8 @@ def job_options(soc: Chip, options: EmbeddedOptions, directory: Path, usual_l2: 
         lines.append("warm\t1")
     if not options.launch:
         lines.append("value\tlaunch.skew\t0")
-    if not options.launch or l2 != "cold":  # the instruction cache holds what a run before it left
-        lines.append("value\tcode.fill\t0")
+    if not options.launch or l2 != "cold":  # its code and its pages are known from a run before it
+        lines += WARM_START
     return lines
 
 
