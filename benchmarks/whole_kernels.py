@@ -205,9 +205,7 @@ def mean_ratio(results: Sequence[Result]) -> float:
 def summary(results: Sequence[Result]) -> list[str]:
     """How good, for points that a parameter was set from and for those that only test, apart."""
     lines = []
-    for role, what in (
-        ("test", "only tested"), ("dropped", "contradicted by their own table"), ("fit", "set a parameter"),
-    ):  # fmt: skip
+    for role, what in (("test", "only tested"), ("fit", "set a parameter")):
         mine = [r for r in results if r.point.role == role and not r.problem]
         if not mine:
             continue

@@ -96,11 +96,12 @@ def test_published_kernels_that_set_nothing_are_met(whole: ModuleType) -> None:
     """What the project promises of whole kernels, in the table that the program wrote."""
     rows = whole.load()
     tested = [row for row in rows if row["role"] == "test" and not row["problem"]]
-    assert len(tested) >= 12
+    assert len(tested) >= 60
+    assert {row["role"] for row in rows} == {"test", "fit"}  # none is left out
     assert len({row["kernel"] for row in tested}) >= 4
     assert {"950" in row["chip"] for row in tested} == {True, False}
     later = [row for row in tested if row["method"] != "cnt"]  # not the first launch of a process
-    for rows, share, mean in ((tested, 0.8, 0.9), (later, 0.88, 0.95)):
+    for rows, share, mean in ((tested, 0.8, 0.95), (later, 0.9, 0.95)):
         assert sum(abs(whole.ratio(row) - 1) <= 0.15 for row in rows) >= share * len(rows)
         assert mean <= whole.mean_ratio(rows) <= 1.05
     short = [row for row in tested if row["published_us"] < 100]
@@ -114,7 +115,7 @@ def test_intervals_are_made_of_the_errors_on_published_kernels(whole: ModuleType
     rows = whole.load()
     assert whole.model_error(rows) == MODEL_ERROR, "python benchmarks/accuracy.py writes them"
     tested = [row for row in rows if row["role"] == "test" and not row["problem"]]
-    assert whole.within_intervals(rows) >= 0.85 * len(tested)
+    assert whole.within_intervals(rows) >= 0.88 * len(tested)
 
 
 @pytest.mark.parametrize("name", ["vector add 8192², 2 buffers", "top-k 2304"])

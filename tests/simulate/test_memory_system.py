@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from insight_trace.chips import load_chip
-from insight_trace.model import Stall
+from insight_trace.model import CoreType, Stall
 from insight_trace.outcome import Simulation
 from insight_trace.simulate import simulate
 from insight_trace.simulate.embedded.program import (
@@ -18,9 +18,11 @@ from insight_trace.simulate.embedded.program import (
     barrier,
     run_program,
     scalar,
+    signal,
     time_instruction,
     transfer,
     vector,
+    wait_core,
 )
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
 from tests.simulate.kernel_text import write_kernel
@@ -31,7 +33,7 @@ MB = 1 << 20
 
 def chip(folder: Path, **values: float) -> str:
     """The chip of round numbers with some of them changed: `gm_chip_rate=32` is gm.chip_rate."""
-    changed = {name.replace("_", ".", 1): value for name, value in values.items()}
+    changed = {re.sub("^(cross_core|[a-z0-9]+)_", r"\1.", name): value for name, value in values.items()}
     lines = []
     for line in ROUND.read_text(encoding="utf-8").splitlines():
         name = line.split('"')[1] if line.startswith('"') else ""
@@ -252,6 +254,67 @@ def test_code_is_fetched_once_by_each_core_that_a_first_launch_finds_cold(tmp_pa
     cold = times(launch=True, l2="cold")
     # two vector cores, and the third block finds what the first of its core left
     assert [more - less for more, less in zip(cold, known, strict=True)] == [fill, fill, 0]
+
+
+def test_a_first_launch_walks_through_the_page_table_once_for_each_page(tmp_path: Path) -> None:
+    walk, pages = 70, 4  # of 1 KB: 3200 bytes
+    small = chip(
+        tmp_path, page_small=1024, page_large_from=1 << 40, page_walk=walk, page_turn=10, code_fill=0
+    )
+    twice = [transfer("MOV_OUT_TO_UB", 3200), barrier(On.MTE2), transfer("MOV_OUT_TO_UB", 3200)]
+    options = {"soc_version": small, "launch": True}
+    known = ends(run(twice, l2="warm", **options))
+    found = ends(run(twice, l2="cold", **options))
+    assert [more - less for more, less in zip(found, known, strict=True)] == [pages * walk] * 2
+    assert ends(run(twice, soc_version=small, l2="cold")) == known  # a task of a run: not the first
+    large = chip(tmp_path, page_large=MB, page_large_from=1024, page_walk=walk, page_turn=10, code_fill=0)
+    assert ends(run(twice, soc_version=large, launch=True, l2="cold"))[0] == known[0] + walk
+
+
+def test_walks_of_all_clusters_take_turns(tmp_path: Path) -> None:
+    clusters, turn, pages = 4, 100, 4  # a core alone could make a walk every 70 cycles
+    soc = chip(
+        tmp_path, page_small=1024, page_large_from=1 << 40, page_walk=70, page_turn=turn, code_fill=0,
+        launch_skew=0, chip_cube_cores=clusters,
+    )  # fmt: skip
+    load = [transfer("MOV_OUT_TO_UB", 3200)]
+    for blocks in (clusters, 2 * clusters):  # two vector cores of a cluster know the same pages
+        last = max(ends(run(load, blocks=blocks, soc_version=soc, launch=True, l2="cold")))
+        walks = pages * blocks // 2
+        assert last - 200 == pytest.approx(walks * turn, rel=0.1)
+
+
+def test_nobody_waits_for_the_pages_of_a_store(tmp_path: Path) -> None:
+    soc = chip(tmp_path, page_small=1024, page_large_from=1 << 40, page_walk=70, page_turn=10, code_fill=0)
+    both = [transfer("MOV_UB_TO_OUT", 3200), barrier(On.MTE3), scalar(1000), transfer("MOV_OUT_TO_UB", 3200)]
+    cold, warm = (run(both, soc_version=soc, launch=True, l2=state) for state in ("cold", "warm"))
+    assert ends(cold, "MOV_UB_TO_OUT") == ends(warm, "MOV_UB_TO_OUT")
+    assert ends(cold) == ends(warm)  # they are known by then
+
+
+def test_a_later_block_knows_the_pages_that_its_core_has_seen(tmp_path: Path) -> None:
+    soc = chip(
+        tmp_path, page_small=1024, page_large_from=1 << 40, page_walk=70, page_turn=1, code_fill=0,
+        launch_skew=0, launch_next_block=0, chip_cube_cores=1,
+    )  # fmt: skip
+    done = run([transfer("MOV_OUT_TO_UB", 3200)], blocks=3, soc_version=soc, launch=True, l2="cold").launch
+    assert done is not None
+    first, _, third = (end - start for start, end in zip(done.starts, done.ends, strict=True))
+    assert first - third == pytest.approx(4 * 70, abs=2)
+
+
+def test_flags_between_the_cores_of_all_blocks_go_through_one_unit(tmp_path: Path) -> None:
+    blocks, flags, turn = 4, 3, 1000
+    cube, lane = [signal(On.FIX, 1)] * flags, [wait_core(1)] * flags
+
+    def cycles(turn: int) -> int:
+        options = EmbeddedOptions(soc_version=chip(tmp_path, cross_core_turn=turn, chip_cube_cores=blocks))
+        done = run_program(cube, lane, kinds=[CoreType.AIC, CoreType.AIV], blocks=blocks, options=options)
+        assert done.failure is None, done.failure
+        return done.cycles
+
+    assert cycles(0) < turn
+    assert cycles(turn) == pytest.approx((blocks * flags - 1) * turn, abs=100)
 
 
 def test_rows_that_l2_does_not_hold_take_longer_the_busier_memory_is(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from insight_trace.program import toolkit
 from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.embedded.memory import escape
 from insight_trace.simulate.embedded.sandbox import Sandbox, rules
+from insight_trace.simulate.embedded.simulator import WARM_START
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 _LANES = 2  # vector cores of a cluster
@@ -123,9 +124,9 @@ def write_settings(place: Path, engine: Path, options: ProgramOptions) -> None:
         chip = load_chip(
             options.soc_version if asked == target else None, target=target, preset=options.preset
         )
-        # a program launches its kernels more than once before it takes times: their code is there
-        warm_code = "value\tcode.fill\t0"
-        (place / f"chip.{target}").write_text("\n".join([*_facts(chip), *chip.job_lines, warm_code]) + "\n")
+        # a program launches its kernels more than once before it takes times
+        told = [*_facts(chip), *chip.job_lines, *WARM_START]
+        (place / f"chip.{target}").write_text("\n".join(told) + "\n")
 
 
 def _facts(chip: Chip) -> list[str]:

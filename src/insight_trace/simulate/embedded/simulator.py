@@ -106,6 +106,10 @@ def chip_of(options: EmbeddedOptions) -> Chip:
     return load_chip(options.soc_version, target=options.target, preset=options.preset)
 
 
+# A core knows its code and its pages: only a launch that finds nothing in any cache pays for them.
+WARM_START = ("value\tcode.fill\t0", "value\tpage.turn\t0")
+
+
 def job_options(soc: Chip, options: EmbeddedOptions, directory: Path, usual_l2: str = "cold") -> list[str]:
     """The lines of a job that say how to run it."""
     if options.l2 not in (None, *L2_STATES):
@@ -128,8 +132,8 @@ def job_options(soc: Chip, options: EmbeddedOptions, directory: Path, usual_l2: 
         lines.append("warm\t1")
     if not options.launch:
         lines.append("value\tlaunch.skew\t0")
-    if not options.launch or l2 != "cold":  # the instruction cache holds what a run before it left
-        lines.append("value\tcode.fill\t0")
+    if not options.launch or l2 != "cold":  # its code and its pages are known from a run before it
+        lines += WARM_START
     return lines
 
 
@@ -361,7 +365,7 @@ def _simulation(
         sources=readable_sources((site.file for site in sites if site.file), made.kernels, made.objects),
         read=files_read(made.objects),
         memory=result.memory,
-        launch=launch_of(result, soc, made.options.launch),
+        launch=launch_of(result, soc, made.options),
         chip_file=made.chip_file,
         parameters=tuple(soc.job_lines),
         regions=regions,
@@ -373,14 +377,17 @@ def chip_that_ran(simulation: Simulation, preset: str) -> Chip:
     return load_chip(simulation.chip_file or simulation.soc_version, preset=preset)
 
 
-def launch_of(result: RunnerResult, soc: Chip, launched: bool) -> Launch | None:
+def launch_of(
+    result: RunnerResult, soc: Chip, options: EmbeddedOptions, usual_l2: str = "cold"
+) -> Launch | None:
     """What the runner says of blocks and cores, and what the chip adds around them."""
     if result.waves is None:
         return None
-    before, after = (round(soc.value(f"launch.{end}")) if launched else 0 for end in ("head", "tail"))
+    before, after = (round(soc.value(f"launch.{end}")) if options.launch else 0 for end in ("head", "tail"))
     starts = tuple(start for start, _ in result.core_times)
     ends = tuple(end for _, end in result.core_times)
-    return Launch(before, after, result.waves, starts, ends, result.overfull)
+    first = options.launch and (options.l2 or usual_l2) == "cold"
+    return Launch(before, after, result.waves, starts, ends, result.overfull, first)
 
 
 def _in_source(site: Site, made: _Made) -> Site:

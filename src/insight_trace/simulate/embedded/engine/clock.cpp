@@ -192,11 +192,12 @@ uint32_t Clock::store(const Record &record, int64_t milli) {
     return step.row;
 }
 
-void Clock::fetch(int64_t milli) {
+void Clock::fetch(int64_t milli, int64_t pages) {
     CoreStep step{};
     step.kind = StepKind::Scalar;
     step.to = 1;
     step.row = step.link = kNone;
+    step.occupy = pages;
     step.latency = milli;
     keep(step);
 }

@@ -57,7 +57,7 @@ class Clock {
     // The scalar unit works for `milli` without issuing anything.
     void scalar_work(int64_t milli) { work_ += milli; }
     // It waits for code, unless the core has run the kernel before.
-    void fetch(int64_t milli);
+    void fetch(int64_t milli, int64_t pages);
     // The scalar unit works for `own` at least, and until the signals of a meeting are there.
     uint32_t meet(const Record &record, int64_t own, uint32_t meeting);
     // A step of before, as another row; not all kinds can be (can_repeat).

@@ -332,12 +332,25 @@ void Core::scalar_access(Instr instr, Space space, uint64_t address, int64_t byt
 
 // Pieces of code that the core enters for the first time come from memory.
 void Core::fetch(const std::array<uint64_t, 4> &pieces) {
-    int64_t count = 0;
-    for (size_t i = 0; i < pieces.size(); ++i) {
-        for (uint64_t fresh = pieces[i] & ~fetched_[i]; fresh; fresh &= fresh - 1) ++count;
-        fetched_[i] |= pieces[i];
+    bool fresh = false;
+    for (size_t i = 0; i < pieces.size(); ++i) fresh |= (pieces[i] & ~fetched_[i]) != 0;
+    if (!fresh) return;
+    auto in = [](const std::array<uint64_t, 4> &set, size_t piece) {
+        return set[piece / 64] >> piece % 64 & 1;
+    };
+    const size_t page = static_cast<size_t>(std::max<int64_t>(1, parameters.page_small / 1000 / kCodePiece));
+    int64_t count = 0, pages = 0;
+    for (size_t first = 0; first < 64 * pieces.size(); first += page) {
+        bool known = false, entered = false;
+        for (size_t i = first; i < first + page && i < 64 * pieces.size(); ++i) {
+            known |= in(fetched_, i);
+            entered |= in(pieces, i);
+            count += in(pieces, i) && !in(fetched_, i);
+        }
+        pages += entered && !known;
     }
-    if (count && !silent) clock.fetch(count * parameters.code_fill);
+    for (size_t i = 0; i < pieces.size(); ++i) fetched_[i] |= pieces[i];
+    if (!silent) clock.fetch(count * parameters.code_fill, pages);
 }
 
 void Core::take_code() {

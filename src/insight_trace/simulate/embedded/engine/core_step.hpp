@@ -58,8 +58,8 @@ struct CoreStep {
     // of a flag; of Work: 1 when the pipe itself goes on to it; of Scalar, Barrier: 1 when other cores may
     // wait for it
     uint8_t event;
-    uint32_t link; // Transfer, Scalar: its access; Work: its use of the accumulator; Meet: the meeting
-    int64_t occupy;
+    uint32_t link;  // Transfer, Scalar: its access; Work: its use of the accumulator; Meet: the meeting
+    int64_t occupy; // of code that Scalar waits for: how many pages of it are new
     int64_t latency;
 };
 static_assert(sizeof(CoreStep) == 32, "one per instruction of a run");

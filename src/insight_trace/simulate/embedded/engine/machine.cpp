@@ -73,7 +73,7 @@ void Machine::run(size_t first, size_t end) {
 void Machine::new_timeline() {
     cache_ = std::make_unique<L2Cache>(gm_.base, gm_.size, job_.parameters.l2_capacity / 1000);
     hold(*cache_);
-    timeline_ = std::make_unique<Timeline>(job_.parameters, records_, placed_, meetings_);
+    timeline_ = std::make_unique<Timeline>(job_.parameters, records_, placed_, meetings_, job_.regions);
 }
 
 void Machine::hold(L2Cache &cache) const {
@@ -104,7 +104,7 @@ void Machine::place_on(Timeline &timeline, L2Cache &cache, bool write_records) c
 int64_t Machine::cycles_without(const std::vector<uint32_t> &rows) const {
     L2Cache cache(gm_.base, gm_.size, job_.parameters.l2_capacity / 1000);
     hold(cache);
-    Timeline other(job_.parameters, records_, placed_, meetings_);
+    Timeline other(job_.parameters, records_, placed_, meetings_, job_.regions);
     other.leave_out(rows);
     place_on(other, cache, false);
     int64_t last = 0;
@@ -122,7 +122,7 @@ void Machine::place_what_ran() {
 
 Machine::OwnTimes::OwnTimes(const Machine &machine, const TimelineCore &core)
     : cores{core}, cache(machine.gm_.base, machine.gm_.size, machine.job_.parameters.l2_capacity / 1000),
-      timeline(machine.job_.parameters, machine.records_, cores, machine.meetings_) {
+      timeline(machine.job_.parameters, machine.records_, cores, machine.meetings_, machine.job_.regions) {
     timeline.begin(cache, false);
 }
 

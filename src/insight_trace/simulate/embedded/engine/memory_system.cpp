@@ -6,9 +6,10 @@ namespace insight_trace::engine {
 
 static constexpr int64_t kMillion = 1000000;
 
-MemorySystem::MemorySystem(const MemoryRates &rates, L2Cache &cache, uint32_t cores, uint32_t channels_each)
-    : rates_(rates), cache_(cache), each_(channels_each), channels_(size_t(cores) * channels_each),
-      asked_(cores) {}
+MemorySystem::MemorySystem(const MemoryRates &rates, L2Cache &cache, PageWalks &walks,
+                           const std::vector<size_t> &clusters, uint32_t channels_each)
+    : rates_(rates), cache_(cache), walks_(walks), clusters_(clusters), each_(channels_each),
+      channels_(clusters.size() * channels_each), asked_(clusters.size()) {}
 
 static void add(L2Traffic &to, const L2Traffic &more) {
     to.bytes += more.bytes;
@@ -60,7 +61,8 @@ void MemorySystem::look_up(uint32_t number, int64_t time) {
     Waiting &waiting = channel.queue[channel.looked_up];
     waiting.traffic = traffic_of(cache_, waiting.access, number / each_);
     add(total_, waiting.traffic);
-    waiting.begin = time + waiting.begin + (waiting.traffic.fetched ? rates_.miss : 0);
+    waiting.begin = walks_.known(clusters_[number / each_], waiting.access, time) + waiting.begin +
+                    (waiting.traffic.fetched ? rates_.miss : 0);
     if (waiting.access.atomic) waiting.begin = take_turns(waiting.access, waiting.begin);
     if (++channel.looked_up == 1) try_begin(number);
 }

@@ -13,6 +13,7 @@
 
 #include "fifo.hpp"
 #include "l2_cache.hpp"
+#include "page_walks.hpp"
 #include "parameters.hpp"
 #include "core_step.hpp"
 
@@ -30,7 +31,9 @@ struct MemoryRates {
 class MemorySystem {
   public:
     // A channel's number is that of its core x `channels_each` + its own.
-    MemorySystem(const MemoryRates &rates, L2Cache &cache, uint32_t cores, uint32_t channels_each);
+    // `clusters` says to which each core belongs.
+    MemorySystem(const MemoryRates &rates, L2Cache &cache, PageWalks &walks,
+                 const std::vector<size_t> &clusters, uint32_t channels_each);
 
     // An access that is taken up at `start` and whose data phase begins `latency` later at the earliest,
     // after those that the channel was given before. `row` comes back when it has ended.
@@ -102,6 +105,8 @@ class MemorySystem {
 
     MemoryRates rates_;
     L2Cache &cache_;
+    PageWalks &walks_;
+    const std::vector<size_t> &clusters_; // by core
     uint32_t each_;
     std::vector<Channel> channels_;
     std::vector<int64_t> asked_; // by core: what its flows want together

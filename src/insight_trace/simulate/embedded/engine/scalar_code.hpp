@@ -9,11 +9,13 @@
 
 namespace insight_trace::engine {
 
+constexpr int64_t kCodePiece = 2048; // bytes of code that come at a time, as scalar_code.py counts them
+
 struct CodeCounts {
     int64_t plain = 0, multiplies = 0, divides = 0, floats = 0, float_divides = 0;
     uint64_t where = 0; // an address in the block that was entered last; 0: none was since they were taken
     uint64_t loop = 0;  // the same of the last one that a loop begins with; 0: none
-    std::array<uint64_t, 4> fetched{}; // pieces of 2 KB of the kernel's code that were entered, a bit each
+    std::array<uint64_t, 4> fetched{}; // pieces of the kernel's code that were entered, a bit each
 };
 
 } // namespace insight_trace::engine

@@ -7,8 +7,9 @@
 namespace insight_trace::engine {
 
 Timeline::Timeline(const Parameters &parameters, Records &records, const std::vector<TimelineCore> &cores,
-                   const std::vector<Meeting> &meetings)
-    : parameters_(parameters), records_(records), given_(cores), meetings_(meetings), times_(cores.size()) {
+                   const std::vector<Meeting> &meetings, const std::vector<Region> &buffers)
+    : parameters_(parameters), records_(records), given_(cores), meetings_(meetings), buffers_(buffers),
+      times_(cores.size()) {
     issue_cost_ = parameters.scalar_issue;
     flag_cost_ = parameters.flag_set;
     flag_latency_ = parameters.flag_latency;
@@ -25,7 +26,11 @@ Timeline::Timeline(const Parameters &parameters, Records &records, const std::ve
         const size_t block = static_cast<size_t>(cores[i].block);
         if (blocks_.size() <= block) blocks_.resize(block + 1);
         blocks_[block].push_back(i);
+        clusters_.push_back(block);
     }
+    const bool pairs =
+        !cores.empty() && !cores[0].cube && blocks_[static_cast<size_t>(cores[0].block)].size() == 1;
+    for (size_t &cluster : clusters_) cluster /= pairs ? 2 : 1;
 }
 
 Timeline::~Timeline() = default;
@@ -57,11 +62,13 @@ static size_t slots_of(const std::vector<TimelineCore> &cores, const std::vector
 void Timeline::begin(L2Cache &cache, bool write_records) {
     writes_ = write_records;
     whole_ = overfull_ = false;
-    memory_ = std::make_unique<MemorySystem>(rates_, cache, static_cast<uint32_t>(given_.size()), kPipes);
+    walks_ = std::make_unique<PageWalks>(parameters_, buffers_, blocks_.size());
+    memory_ = std::make_unique<MemorySystem>(rates_, cache, *walks_, clusters_, kPipes);
     cores_.clear();
     for (uint32_t i = 0; i < given_.size(); ++i)
         cores_.push_back(std::make_unique<Core>(*this, i, given_[i]));
     signalled_.clear();
+    flags_ = Turns(parameters_.cross_core_turn);
     done_ = begun_ = 0;
     left_.clear();
     for (const auto &block : blocks_) left_.push_back(static_cast<int>(block.size()));
@@ -127,8 +134,11 @@ int64_t Timeline::reach(uint32_t row) {
 }
 
 void Timeline::begin_block(int64_t at, bool cold) {
+    uint32_t last = blocks_[begun_][0];
     for (uint32_t core : blocks_[begun_]) {
         cores_[core]->cold = cold;
+        cores_[core]->follows = given_[core].cube == given_[last].cube && core != last;
+        last = core;
         cores_[core]->now = at;
         cores_[core]->begun = true;
         times_[core].start = Clock::whole(at);
@@ -156,7 +166,9 @@ void Timeline::take_steps(uint32_t index, uint32_t last_row) {
     times_[index].end = Clock::whole(core.now);
     if (--left_[static_cast<size_t>(core.block)] > 0 || begun_ == blocks_.size()) return;
     int64_t end = 0;
-    for (uint32_t other : blocks_[static_cast<size_t>(core.block)]) end = std::max(end, cores_[other]->now);
+    const std::vector<uint32_t> &ended = blocks_[static_cast<size_t>(core.block)];
+    for (uint32_t other : ended) end = std::max(end, cores_[other]->now);
+    walks_->take_over(clusters_[ended[0]], clusters_[blocks_[begun_][0]]);
     begin_block(end + next_block_, false);
 }
 
@@ -187,8 +199,13 @@ bool Timeline::take(Core &core, uint32_t index, const CoreStep &step) {
     switch (step.kind) {
     case StepKind::Scalar: {
         const int64_t start = core.now + step.before;
-        const int64_t end = start + (step.to && !core.cold ? 0 : step.latency);
-        if (step.link != kNone) memory_->look(index, core.steps->accesses[step.link]);
+        int64_t end = start + (step.to && !core.cold ? 0 : step.latency);
+        if (step.to && core.cold && !core.follows) end = walks_->walk(step.occupy, end);
+        if (step.link != kNone) {
+            const Access &access = core.steps->accesses[step.link];
+            memory_->look(index, access);
+            end = walks_->known(clusters_[index], access, end);
+        }
         core.now = end;
         if (step.row != kNone) put(step.row, start, start, end, Stall::None);
         if (step.event) signal(step.row, end);
@@ -384,7 +401,7 @@ bool Timeline::Core::barrier(const Pending &item) {
     timeline.put(item.step.row, issue, start, end, pipe.busy_until > start ? Stall::Barrier : stall);
     pipe.next_start = end;
     pipe.busy_until = std::max(pipe.busy_until, end);
-    if (item.step.event) timeline.signal(item.step.row, end);
+    if (item.step.event) timeline.signal(item.step.row, timeline.flags_.take(end));
     return true;
 }
 

@@ -17,6 +17,7 @@
 #include "memory_system.hpp"
 #include "records.hpp"
 #include "core_step.hpp"
+#include "turns.hpp"
 
 namespace insight_trace::engine {
 
@@ -30,7 +31,7 @@ struct TimelineCore {
 class Timeline {
   public:
     Timeline(const Parameters &parameters, Records &records, const std::vector<TimelineCore> &cores,
-             const std::vector<Meeting> &meetings);
+             const std::vector<Meeting> &meetings, const std::vector<Region> &buffers);
     ~Timeline();
     // The flags and barriers of these rows do not happen.
     void leave_out(const std::vector<uint32_t> &rows) {
@@ -102,7 +103,8 @@ class Timeline {
         uint32_t next = 0; // step
         int64_t now = 0;
         bool begun = false, done = false;
-        bool cold = false; // the first block of its core: the instruction cache is empty
+        bool cold = false;    // the first block of its core: the instruction cache is empty
+        bool follows = false; // another one of its cluster runs the same code
         int32_t block;
         std::array<Pipe, kPipes> pipes;
         PipeNetwork<Core> network;
@@ -157,6 +159,7 @@ class Timeline {
     Records &records_;
     const std::vector<TimelineCore> &given_;
     const std::vector<Meeting> &meetings_;
+    const std::vector<Region> &buffers_;
     std::vector<bool> left_out_; // by row; empty: none
     int64_t issue_cost_, flag_cost_, flag_latency_, barrier_cost_, dispatch_latency_, start_;
     MemoryRates rates_;
@@ -165,11 +168,14 @@ class Timeline {
 
     // of one run
     std::vector<std::unique_ptr<Core>> cores_;
+    std::vector<size_t> clusters_; // by core: blocks of one vector core come two to a cluster
+    std::unique_ptr<PageWalks> walks_;
     std::unique_ptr<MemorySystem> memory_;
     std::vector<std::vector<uint32_t>> blocks_;       // cores of each
     size_t begun_ = 0;                                // blocks
     std::vector<int> left_;                           // cores of a block that run
     std::unordered_map<uint32_t, int64_t> signalled_; // by row: when
+    Turns flags_;                                     // between cores: one unit passes them on
     Fifo<uint32_t> ready_;                            // cores to go on with
     bool writes_ = false;
     bool whole_ = false;  // every step is known
