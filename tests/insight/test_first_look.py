@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from insight_made_up import small_trace, trace_of
-from insight_replays import EXAMPLES, REPLAYS
+from insight_replays import EXAMPLES, REPLAYS, Replayed
 from msgspec.structs import replace
 
+from insight_trace.__main__ import main
 from insight_trace.insight import added_events, open_trace, validate, write_insight_directory
 from insight_trace.insight.container import BlockType
 from insight_trace.insight.lanes import ADDED_LANES
@@ -323,10 +324,64 @@ def test_the_roofline_has_a_line_for_every_mover(replayed):
 
 
 @everywhere
-def test_a_pipe_has_the_vendors_name_on_every_page(replayed, name):
-    run = replayed(name)
-    for type_ in (BlockType.COMPUTE_BARS, BlockType.COMPUTE_ROWS, BlockType.MEMORY_TABLE):
-        assert "FIXPIPE" not in json.dumps(run.block(type_))
+def test_a_pipe_has_the_vendors_name_everywhere(replayed, name):
+    assert b"FIXPIPE" not in replayed(name).bin.read_bytes()
+
+
+# of A2 and A3 (msopprof compute_load_calculator.cpp), by which its compare mode lines a board's file up with ours
+_VENDORS_ROWS = {
+    "cube0": {"Cube All Active", "Cube FP", "Cube Wait"},
+    "vector0": {"Vector All Active", "Vector FP32", "Vector Wait"},
+    "vector1": {"Vector All Active", "Vector FP32", "Vector Wait"},
+}
+
+
+def test_compute_rows_have_the_vendors_names_and_a_pipe_has_one_row(replayed):
+    table = replayed("mix").block(BlockType.COMPUTE_ROWS)["subblock_detail"]
+    rows = defaultdict(list)
+    for row in table:
+        rows[row["block_type"]].append(row["name"])
+    assert set(rows) == set(_VENDORS_ROWS)
+    for core, names in rows.items():
+        assert set(names) >= _VENDORS_ROWS[core]
+        assert len(set(names)) == len(names)
+
+
+@everywhere
+def test_reasons_of_stalls_say_that_they_are_cycles(replayed, name):
+    """Insight's column is called Stall Count."""
+    reasons = replayed(name).block(BlockType.STALL_REASONS)["top_stall_reason_table"]
+    assert reasons
+    assert all(reason.endswith("(cycles)") for reason in reasons)
+
+
+def test_a_pypto_kernel_opens_on_the_users_python(replayed):
+    run = replayed("pypto_run Default 1")
+    opened = min(run.sources())
+    assert opened == "./model.py"
+    files = {file["Source"]: file["Lines"] for file in run.block(BlockType.API_FILE)["Files"]}
+    assert sum(line["Instructions Executed"][0] for line in files[opened]) > 0
+    assert any("kernels/aiv" in path for path in run.sources())  # and the generated text can be chosen
+
+
+def test_a_cache_page_that_is_left_out_is_named_above_the_memory_tables(tmp_path):
+    scene = EXAMPLES / "vector_chain" / "scene.py"
+    assert main(["replay", str(scene), "--func-id", "0", "--l2", "warm", "-o", str(tmp_path / "warm")]) == 0
+    (directory,) = tmp_path.glob("warm/insight_export/OPPROF_*/simulator")
+    run = Replayed(directory)
+    assert run.blocks(BlockType.CACHE_LINES) == []
+    for table in run.block(BlockType.MEMORY_TABLE)["table_per_block"]:
+        assert any(text.startswith("There is no Cache page: L2 was warm") for text in table["advice"])
+
+
+def test_a_replay_names_one_file_to_import_and_ends_with_its_directory(tmp_path, capsys):
+    scene = EXAMPLES / "vector_chain" / "scene.py"
+    assert main(["replay", str(scene), "--func-id", "0", "-o", str(tmp_path / "replay")]) == 0
+    said = capsys.readouterr().out.splitlines()
+    (imported,) = (line for line in said if "import " in line)
+    (file,) = (tmp_path / "replay").glob("*.bin")
+    assert str(file) in imported
+    assert said[-1].split()[-1].endswith("/simulator/")
 
 
 def test_a_run_that_touches_more_lines_than_the_cache_page_has_cells_is_folded_by_set():

@@ -71,6 +71,14 @@ def test_a_replay_writes_it_beside_its_traces(replayed):
     }
 
 
+def test_no_scope_has_a_status_that_insight_would_print_as_an_error(replayed):
+    """Its server sends the status as the message of an error, whatever it says but nothing."""
+    (path,) = replayed("mix").directory.parents[2].glob("*_memory_info.json")
+    scopes = json.loads(path.read_bytes())["Record"]
+    assert scopes
+    assert {scope["status"] for scope in scopes} == {""}
+
+
 def test_what_is_cut_says_so(recording, monkeypatch):
     monkeypatch.setattr(page, "MOST_LIVES", 2)
     scopes = memory_page(recording).scopes

@@ -110,6 +110,7 @@ def details_figures(
     types: Mapping[str, tuple[TypeUse, ...]] | None = None,
 ) -> DetailsPage:
     """The page of one run; empty where its cores are not those of a simulated dispatch."""
+    advice = [replace(item, text=_lane_names(item.text)) for item in advice]
     cores = _cores(figures, types or {})
     if not cores or not figures.cycles:
         return DetailsPage()
@@ -137,6 +138,11 @@ def details_figures(
         roofline=roofline(figures, next((item.text for item in advice if item.topic == "bound"), "")),
         stalls=_stalls(figures),
     )
+
+
+def _lane_names(text: str) -> str:
+    """The pipes as the Timeline of the same file calls them."""
+    return text.replace("FIXPIPE", "FIXP")
 
 
 def _cores(figures: Stats, types: Mapping[str, tuple[TypeUse, ...]]) -> list[_Core]:
@@ -367,7 +373,7 @@ def _stalls(figures: Stats) -> page.StallReasons | None:
     for wait in figures.waits:
         source, _, elsewhere = wait.waits_for.partition(" of ")
         what = f"{source} of another core" if elsewhere else source
-        sums[f"{wait.pipe} waits for {what} (cycles)"] += wait.cycles
+        sums[_lane_names(f"{wait.pipe} waits for {what} (cycles)")] += wait.cycles
     if figures.conflict_cycles:
         sums["UB bank conflicts (cycles)"] = figures.conflict_cycles
     longest = sorted(sums.items(), key=lambda item: (-item[1], item[0]))[:_MOST_REASONS]
