@@ -51,7 +51,6 @@ def test_a_check_of_several_chips_is_refused_and_does_not_read_as_clean(
         assert "0 errors" not in shown.out + shown.err
 
 
-
 def test_chips_that_wait_for_each_other_are_told_apart_from_slow_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
