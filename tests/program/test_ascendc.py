@@ -16,7 +16,7 @@ from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Kernel
 from insight_trace.program import tiling_library
 from insight_trace.program.compile import with_workspaces
-from insight_trace.program.core_kinds import held_by
+from insight_trace.program.core_kinds import Reach, held_by, infer, vector_cores
 from insight_trace.program.specialisations import as_overloads, as_partial
 from insight_trace.simulate.embedded import ascendc
 from tests.simulate import dispatching
@@ -78,6 +78,31 @@ def test_the_kernels_of_a_launched_variable_are_those_that_its_values_name() -> 
     assert held_by(text, "one", kernels) == {"a", "b"}
     assert held_by(text, "two", kernels) == {"c"}
     assert held_by(text, "unknown", kernels) == kernels
+
+
+@pytest.mark.parametrize(
+    ("word", "kind", "cores"),
+    [
+        ("AIV_ONLY", CoreType.AIV, 2),
+        ("AIC_ONLY", CoreType.AIC, 2),
+        ("MIX_AIC_1_1", CoreType.MIX, 1),
+        ("MIX_AIC_1_2", CoreType.MIX, 2),
+        ("MIX_AIV_1_0", CoreType.AIV, 2),
+    ],
+)
+def test_the_task_type_of_a_kernel_says_which_cores_it_is_for(word: str, kind: CoreType, cores: int) -> None:
+    text = f'void f(int *x) {{ (void)"KERNEL_TASK_TYPE_DEFAULT(" "KERNEL_TYPE_{word}"; Mmad(x); Add(x); }}'
+    reach = Reach(text)
+    assert infer("f", reach, reach) is kind
+    assert vector_cores("f", text, reach) == cores
+
+
+def test_a_mix_has_as_many_vector_cores_as_its_declaration_says() -> None:
+    text = "\n".join(
+        f"__attribute__((insight_trace_mix_core_1_{count})) void {name}() {{}}"
+        for name, count in (("f", 1), ("g", 2))
+    )
+    assert [vector_cores(name, text, None) for name in ("f", "g")] == [1, 2]
 
 
 def test_a_member_class_that_is_specialised_in_its_class_gets_a_parameter() -> None:

@@ -156,7 +156,7 @@ def test_a_sum_of_halves_is_a_tree_of_neighbours_rounded_and_held_at_every_level
     x[1] = RNG.uniform(-100, 100, 128)
     body = """vcadd(H, h, 2, 1, 1, 8, false);
     vcgadd(H + 128, h, 2, 1, 1, 8);
-    vcpadd(H + 256, h, 2, 4, 1, 8);
+    vcpadd(H + 256, h, 2, 1, 1, 8);
     vcadd(H + 512, h, 2, 1, 1, 8, true);
     vcadd(H + 512, h + 128, 1, 1, 1, 8, true); // begins anew
     set_flag(PIPE_V, PIPE_S, EVENT_ID0);

@@ -16,7 +16,7 @@ from insight_trace.chips import family_named
 from insight_trace.errors import JobError
 from insight_trace.model import CoreType
 from insight_trace.program.command_line import CommandLine, Input
-from insight_trace.program.core_kinds import Reach, declared, held_by, infer, kernels_in
+from insight_trace.program.core_kinds import Reach, declared, held_by, infer, kernels_in, vector_cores
 from insight_trace.program.launches import LaunchSite, rewrite_launches
 from insight_trace.program.specialisations import as_overloads, as_partial
 from insight_trace.scratch import scratch_folder
@@ -28,7 +28,7 @@ from insight_trace.simulate.embedded.entry_link import SECTIONS, entries_only, t
 from insight_trace.simulate.embedded.memory import escape
 from insight_trace.simulate.embedded.scalar_code import HOOKS, count_blocks
 from insight_trace.simulate.embedded.source_lines import is_ours
-from insight_trace.simulate.embedded.toolchain import KERNEL_FLAGS, PRELUDE, Toolchain
+from insight_trace.simulate.embedded.toolchain import KERNEL_FLAGS, PRELUDE, WANTS_CPP20, Toolchain
 
 HEADERS = Path(__file__).resolve().parent / "include"
 PROGRAM_HEADER = HEADERS / "insight_trace_program" / "program.hpp"
@@ -154,11 +154,26 @@ def _first(toolchain: Toolchain, line: CommandLine, source: Input, side: str, wh
     if not is_ascendc(toolchain, line, source):
         return [*words, f"-I{INCLUDE}", "-include", str(PRELUDE), "-include", str(PROGRAM_HEADER)]
     folders = [f"-I{folder}" for folder in toolchain.ascendc_folders]
-    words = [*words, *folders, f"-I{INCLUDE}", "-DINSIGHT_TRACE_PROGRAM"]
+    words = [*words, *folders, f"-I{INCLUDE}", "-DINSIGHT_TRACE_PROGRAM", *_vector_cores_of_a_mix(source)]
     if whole or toolchain.compiler.is_clang:  # which has no way to name it
         return [*words, "-include", str(ascendc.PRELUDE), "-include", str(PROGRAM_HEADER)]
     words = [*_code_flags(toolchain, line, side), *words]
     return [*words, "-fpch-preprocess", *toolchain.ascendc_header(words, PROGRAM_HEADER)]
+
+
+_ONE_AND_ONE = re.compile(r"__mix__\s*\(\s*1\s*,\s*1\s*\)|KERNEL_TYPE_MIX_AI[CV]_1_1\b")
+_ONE_AND_TWO = re.compile(r"__mix__\s*\(\s*1\s*,\s*2\s*\)|KERNEL_TYPE_MIX_AI[CV]_1_2\b")
+
+
+def _vector_cores_of_a_mix(source: Input) -> list[str]:
+    """What the library counts on where the mixes of a source have one vector core for a cube core, not two."""
+    try:
+        text = Path(source.path).read_text(encoding="utf-8", errors="replace")
+    except OSError:  # standard input
+        return []
+    return (
+        ["-D__MIX_CORE_AIC_RATION__=1"] if _ONE_AND_ONE.search(text) and not _ONE_AND_TWO.search(text) else []
+    )
 
 
 def _code_flags(toolchain: Toolchain, line: CommandLine, side: str) -> list[str]:
@@ -170,19 +185,12 @@ def _code_flags(toolchain: Toolchain, line: CommandLine, side: str) -> list[str]
     return [line.standard, *KERNEL_FLAGS, *toolchain._hooks(), *unshared, *SECTIONS]
 
 
-# what the device compiler takes in C++17 and g++ in C++20 alone: constant constructors that leave members open, and
-# `ReduceSum<float>(tensor)` where the arguments say in which namespace to look
-_OF_CPP20 = re.compile(
-    "must be initialized by mem-initializer in|was not declared in this scope; did you mean .AscendC::"
-)
-
-
 def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> Path:
     """The object of one source: host code, with the compiled kernels in it."""
     try:
         return _compile_program(toolchain, line, source)
     except CompileError as error:
-        if not _OF_CPP20.search(error.said):
+        if not WANTS_CPP20.search(error.said):
             raise
         try:
             return _compile_program(toolchain, replace(line, kept=[*line.kept, "-std=gnu++20"]), source)
@@ -363,7 +371,12 @@ def _facts(
         *(f"text\t{side}\t{escape(str(final / f'{side}.cc'))}" for side in line.sides),
     ]
     defined = {name for name in kernels if any(reach.defines(name) for reach in reaches.values())}
-    lines += [f"kernel\t{name}\t{_KINDS[kind_of(name)]}" for name in sorted(defined)]
+
+    def cores(kernel: str, kind: CoreType) -> str:
+        count = vector_cores(kernel, texts[line.sides[0]], reaches.get("vector"))
+        return f"{_KINDS[kind]}\t{count}"
+
+    lines += [f"kernel\t{name}\t{cores(name, kind_of(name))}" for name in sorted(defined)]
     for entry, sides in sorted(entries.items()):
         found = re.search(r"EntryILm(\d+)E", entry)
         identity = int(found[1]) if found else -1
@@ -374,7 +387,7 @@ def _facts(
             continue
         if len(sides) == 1 and kind is CoreType.MIX:
             kind = CoreType.AIC if "cube" in sides else CoreType.AIV
-        lines.append(f"entry\t{entry}\t{_KINDS[kind]}")
+        lines.append(f"entry\t{entry}\t{cores(name, kind)}")
     return "\n".join(lines) + "\n"
 
 

@@ -25,8 +25,9 @@ _ANY = re.compile(
     r"\b(?:TLOAD|TSTORE|TMOV|TPUSH|TPOP|TPREFETCH\w*|TASSIGN|DataCopy\w*|ffts_cross_core_sync|wait_flag_dev|SyncAll|CrossCore\w+)\b"
 )
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_DECLARED = re.compile(r"\binsight_trace_(vector|cube|mix)_core\b")
-_TASK_TYPE = re.compile(r"KERNEL_TASK_TYPE(?:_DEFAULT)?\s*\(\s*(?:\w+\s*,\s*)?KERNEL_TYPE_(\w+)\s*\)")
+_DECLARED = re.compile(r"\binsight_trace_(vector|cube|mix)_core(?:_\d+_(\d+))?\b")
+# as it stands in a source, and as the text of what ascendc_prelude.hpp makes of it
+_TASK_TYPE = re.compile(r"KERNEL_TASK_TYPE(?:_DEFAULT)?\W*\(\W*(?:\w+\W*,\W*)?KERNEL_TYPE_(\w+)")
 
 
 class Reach:
@@ -185,10 +186,25 @@ def held_by(text: str, variable: str, kernels: set[str]) -> set[str]:
 
 def declared(text: str, kernel: str) -> CoreType | None:
     """What `__vector__`, `__cube__` or `__mix__` before a kernel's definition says (program.hpp has what they become)."""
+    found = _declaration(text, kernel)
+    kinds = {"vector": CoreType.AIV, "cube": CoreType.AIC, "mix": CoreType.MIX}
+    return kinds[found[1]] if found else None
+
+
+def vector_cores(kernel: str, text: str, reach: Reach | None) -> int:
+    """How many of them a block of a mix has: two, unless the kernel says one."""
+    found = _declaration(text, kernel)
+    if found:
+        return int(found[2] or 2)
+    stated = _TASK_TYPE.search(reach.of(kernel)) if reach else None
+    return 1 if stated and stated[1].endswith("_1_1") else 2
+
+
+def _declaration(text: str, kernel: str) -> re.Match[str] | None:
     for match in re.finditer(rf"\b{re.escape(kernel)}\s*\(", text):
         head = text[max(0, match.start() - 300) : match.start()]
         head = head[max(head.rfind(";"), head.rfind("}")) + 1 :]
         found = _DECLARED.search(head)
         if found:
-            return {"vector": CoreType.AIV, "cube": CoreType.AIC, "mix": CoreType.MIX}[found[1]]
+            return found
     return None

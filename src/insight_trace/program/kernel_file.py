@@ -27,8 +27,8 @@ from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.limits import RECORD_BYTES, SOURCE_BYTES, cut
 from insight_trace.model import CoreType, Kernel, Payload, Role, Tier
 from insight_trace.program.command_line import CommandLine, Input
-from insight_trace.program.compile import CompileError, preprocess
-from insight_trace.program.core_kinds import Reach, declared, infer
+from insight_trace.program.compile import PROGRAM_HEADER, CompileError, preprocess
+from insight_trace.program.core_kinds import Reach, declared, infer, vector_cores
 from insight_trace.program.launches import rewrite_launches
 from insight_trace.ptoas.cpp_signature import CppFunction, CppParameter, parse_cpp
 from insight_trace.reading import load_json, load_npy, regular_text
@@ -121,11 +121,11 @@ class KernelPlanner:
         called = self.file.entry or function.name
         entry = _entry_text(called, passed, len(function.parameters))
         if entry not in self._kernels:
-            sources, kind = _translated(self.file, self.path, called, entry, self.toolchain)
+            sources, members = _translated(self.file, self.path, called, entry, self.toolchain)
             folders = _folders(self.path, self.file.include_dirs)
             self._kernels[entry] = tuple(
                 Kernel(function.name, sources[side], _SIDES[side], include_dirs=folders, entry=ENTRY)
-                for side in MEMBERS[kind]
+                for side in members
             )
         return PlannedKernel(function.name, self._kernels[entry], ReplayArguments(given, blocks), names)
 
@@ -154,6 +154,7 @@ def _folders(path: Path, more: Sequence[str]) -> tuple[str, ...]:
 def _function(file: KernelFile, text: str) -> CppFunction | None:
     """The function to run; None for `kernel_entry(args)`."""
     wanted = (file.entry or "").split("<", 1)[0].split("::")[-1].strip()
+    text = _with_macros_of_kernels(text)
     found = {function.name: function for kernel in parse_cpp(text).kernels for function in kernel.functions}
     slot_entry = re.search(rf"\b{_SLOT_ENTRY}\s*\(", text) is not None
     if wanted == _SLOT_ENTRY or (not wanted and slot_entry):
@@ -172,6 +173,23 @@ def _function(file: KernelFile, text: str) -> CppFunction | None:
         where=str(file.path),
         hint=f"--entry names one; it has: {listed}",
     )
+
+
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([\w \t,]*)\)((?:[^\n]*\\\n)*[^\n]*)", re.M)
+
+
+def _with_macros_of_kernels(text: str) -> str:
+    """A file that declares its kernels by a macro (`DECLARE(half)`), with what that makes of them."""
+    made = text
+    for name, listed, body in _MACRO.findall(text):
+        if "__global__" not in body:
+            continue
+        parameters = [word.strip() for word in listed.split(",")]
+        for call in re.finditer(rf"^[ \t]*{name}\(([^()\n]*)\)", text, re.M):
+            given = dict(zip(parameters, (word.strip() for word in call[1].split(",")), strict=False))
+            words = (given.get(word, word) for word in re.split(r"(\w+)", body))
+            made += "\n" + re.sub(r"\s*##\s*", "", "".join(words)).replace("\\\n", "\n")
+    return made
 
 
 def _device_function(text: str, name: str) -> CppFunction | None:
@@ -444,18 +462,19 @@ def preprocessed(file: KernelFile, toolchain: Toolchain) -> dict[str, str]:
 
 def _translated(
     file: KernelFile, path: Path, called: str, entry: str, toolchain: Toolchain
-) -> tuple[dict[str, Path], CoreType]:
-    """The source for each kind of core with an entry of ours behind it, and which cores the kernel is for."""
+) -> tuple[dict[str, Path], tuple[str, ...]]:
+    """The source for each kind of core with an entry of ours behind it, and which cores a block of the kernel has."""
     texts = preprocessed(file, toolchain)
     name = called.split("<", 1)[0].split("::")[-1].strip()
-    kind = file.core or declared(texts["vector"], name)
-    if kind is None:
-        kind = infer(name, Reach(texts["cube"]), Reach(texts["vector"]))
+    # what a library's headers mention says nothing of the kernel
+    cube, vector = (Reach(texts[side][texts[side].rfind(f'"{PROGRAM_HEADER}"') + 1 :]) for side in _SIDES)
+    kind = file.core or declared(texts["vector"], name) or infer(name, cube, vector)
+    members = MEMBERS[kind][: 1 + vector_cores(name, texts["vector"], vector)]
     sources = {}
-    for side in set(MEMBERS[kind]):
+    for side in set(members):
         text = rewrite_launches(texts[side], host=True)[0] + f'\n# 1 "<entry of {name}>"\n' + entry
         sources[side] = keep_source(toolchain, f"{path.stem}_{side}", text)
-    return sources, kind
+    return sources, members
 
 
 def keep_source(toolchain: Toolchain, stem: str, text: str) -> Path:

@@ -390,6 +390,7 @@ void Device::launch(const insight_trace_launch_request &request) {
         auto other = kernels_.find(entry.kernel);
         if (other == kernels_.end()) return refuse(kInternal, "no source of this program defines the kernel");
         entry.kind = other->second.kind;
+        entry.lanes = other->second.lanes;
         entry.also = other->second.set;
     }
     if (request.blocks == 0 || request.blocks > kMostBlocks)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from insight_trace import __version__, limits, supervisor
 from insight_trace.cache import Cache, content_key
@@ -56,6 +56,11 @@ MARKS_WITH_COST = HERE / "marks_with_cost.hpp"
 _STANDARD = "-std=c++17"
 # The tile library names templates that are declared later: C++20 finds them by their arguments.
 _LIBRARY_STANDARD = "-std=c++20"
+# What the device compiler takes in C++17 and g++ in C++20 alone: constant constructors that leave members open, and
+# `ReduceSum<float>(tensor)` where the arguments say in which namespace to look.
+WANTS_CPP20 = re.compile(
+    "must be initialized by mem-initializer in|was not declared in this scope; did you mean .AscendC::"
+)
 # The same results on every machine: one rounding per operation (no fused multiply-add behind our back), and a
 # plain char has a sign.
 _SAME_EVERYWHERE = ("-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char")
@@ -385,6 +390,13 @@ class Toolchain(Struct, frozen=True, dict=True):
         if job.translated:
             made_by = [*SECTIONS, *made_by]
         done = self._run_on_source(job, [*job.flags, *rule, *made_by, source, "-o", str(made_object)], into)
+        if done.code != 0 and WANTS_CPP20.search(done.said.decode(errors="replace")):
+            newer = structs.replace(job, flags=(*job.flags, _LIBRARY_STANDARD))
+            again = self._run_on_source(
+                newer, [*newer.flags, *rule, *made_by, source, "-o", str(made_object)], into
+            )
+            if again.code == 0:
+                job, done = newer, again
         text = b""
         if done.code == 0 or any(said in done.said for said in _ATTRIBUTE_WITHIN):
             text = self._preprocessed(job)

@@ -22,7 +22,8 @@
 #define __cube__ __attribute__((insight_trace_cube_core))
 #endif
 #ifndef __mix__
-#define __mix__(cubes, vectors) __attribute__((insight_trace_mix_core))
+#define INSIGHT_TRACE_MIX(cubes, vectors) __attribute__((insight_trace_mix_core_##cubes##_##vectors))
+#define __mix__(cubes, vectors)           INSIGHT_TRACE_MIX(cubes, vectors)
 #endif
 
 extern "C" {

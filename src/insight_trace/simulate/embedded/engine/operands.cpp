@@ -149,8 +149,8 @@ Traversal walk_of(const Repeats &repeats, int which, const VectorOperand &operan
             break;
         case Instr::VCPADD: // one of each pair
             if (which == 0) {
-                lanes /= 2;
-                active /= 2;
+                piece = (repeats.repeat == 1 ? repeats.elements : active) / 2 * size;
+                apart = operand.repeat_stride * 4 * kBlock;
             }
             break;
         case Instr::VBRCB: // eight elements to eight blocks

@@ -389,20 +389,30 @@ void raw_load_image(Core &core, const uint64_t *v) {
         uint8_t *into = core.local(space, to, uint64_t(tile.rows) * uint64_t(tile.cols) * uint64_t(size));
         const uint8_t *pixels = core.local(Space::L1, from, 1);
         const uint64_t room = core.space_size(Space::L1) - from;
-        for (int64_t m = 0; m < m_step; ++m)
-            for (int64_t k = 0; k < k_step; k += 1) {
-                const int64_t source = image.at(m_first + m, k_first + k);
-                const int64_t row = to_left && turned ? k : m, col = to_left && turned ? m : k;
-                uint8_t *element = into + (order.row(row) + order.col(col)) * size;
-                if (source < 0)
-                    memcpy(element, &padding, size_t(size));
-                else if (uint64_t((source + 1) * size) > room)
-                    core.kernel_error("a load of an image reads at 0x%llx of L1, which has 0x%llx bytes",
-                                      (unsigned long long)(from + uint64_t(source * size)),
-                                      (unsigned long long)core.space_size(Space::L1));
-                else
-                    memcpy(element, pixels + source * size, size_t(size));
-            }
+        auto copy = [&](auto element) {
+            using T = decltype(element);
+            for (int64_t m = 0; m < m_step; ++m)
+                // the channels of one pixel lie side by side
+                for (int64_t k = 0, count; k < k_step; k += count) {
+                    count = std::min(c0 - (k_first + k) % c0, k_step - k);
+                    const int64_t source = image.at(m_first + m, k_first + k);
+                    if (source >= 0 && uint64_t((source + count) * size) > room)
+                        core.kernel_error(
+                            "a load of an image reads up to 0x%llx of L1, which has 0x%llx bytes",
+                            (unsigned long long)(from + uint64_t((source + count) * size)),
+                            (unsigned long long)core.space_size(Space::L1));
+                    for (int64_t i = 0; i < count; ++i) {
+                        const int64_t place = to_left && turned ? order.row(k + i) + order.col(m)
+                                                                : order.row(m) + order.col(k + i);
+                        element = static_cast<T>(padding);
+                        if (source >= 0) memcpy(&element, pixels + (source + i) * size, sizeof element);
+                        memcpy(into + place * size, &element, sizeof element);
+                    }
+                }
+        };
+        if (size == 1) copy(uint8_t{});
+        if (size == 2) copy(uint16_t{});
+        if (size == 4) copy(uint32_t{});
         core.local(Space::L1, from, std::min(image_bytes, room)); // what the journal knows of
     }
     const int64_t bytes = int64_t(tile.rows) * tile.cols * size;

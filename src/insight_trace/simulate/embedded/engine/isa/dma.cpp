@@ -21,7 +21,7 @@ struct End {
     End(Core &core, uint64_t space_, uint64_t address_, uint64_t lane)
         : space(static_cast<Space>(space_)), address(address_), owner(&core) {
         if (space == Space::GM) return;
-        address = offset_in(core, space, address_);
+        address = offset_in_cluster(core, space, address_);
         owner = owner_of(core, space, int64_t(lane));
     }
     // What an instruction touches there, maybe in another core of the cluster.

@@ -48,7 +48,8 @@ void raw_fixpipe(Core &core, const uint64_t *v) {
     const WayOutWords words(v[3], v[4]);
     const Type type = static_cast<Type>(v[5]), from_type = static_cast<Type>(v[6]);
     const bool out = space == Space::GM;
-    const uint64_t to = out ? v[1] : offset_in(core, space, v[1]), from = offset_in(core, Space::L0C, v[2]);
+    const uint64_t to = out ? v[1] : offset_in_cluster(core, space, v[1]),
+                   from = offset_in(core, Space::L0C, v[2]);
     // the 950 has another register for them, and counts steps in other units
     const bool newer = core.register_based();
     const uint64_t matrices_word = core.spr_of(newer ? Spr::LOOP3_PARA : Spr::ND_PARA);

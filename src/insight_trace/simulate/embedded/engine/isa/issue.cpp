@@ -149,7 +149,7 @@ void Core::issue(const VectorInstruction &given) {
         break;
     case Instr::VCPADD:
         dst.mask = 0;
-        pieces(dst, kBytesOfRepeat / 2, int64_t(dst.repeat_stride) * kBytesOfBlock);
+        pieces(dst, kBytesOfRepeat / 2, int64_t(dst.repeat_stride) * kBytesOfRepeat / 2);
         break;
     case Instr::VSEL:
         if (i.mode == 1)

@@ -172,8 +172,7 @@ template <class T> void add_pairs(Core &core, const VectorInstruction &i) {
     if (shape.empty()) return;
     const LaneOperand from = shape.source(core, i.src0, sizeof(T));
     const bool holds = holds_numbers(core, type_of<T>());
-    // in blocks, as pto-isa's device tests have it; AscendC's pages say 128 bytes
-    const int64_t step = int64_t(i.dst.repeat_stride) * (kBytesOfBlock / int64_t(sizeof(T)));
+    const int64_t step = int64_t(i.dst.repeat_stride) * (kBytesOfRepeat / 2 / int64_t(sizeof(T)));
     T *to = core.local_as<T>(Space::UB, i.dst.address,
                              uint64_t((shape.repeats - 1) * step + (shape.tail + 1) / 2));
     for (int64_t r = 0; r < shape.repeats; ++r, to += step) {

@@ -27,4 +27,17 @@ inline Core *owner_of(Core &core, Space space, int64_t lane) {
     return other;
 }
 
+// An address as an offset in `space`. A cube core names bytes of UB by the address that a vector core of its
+// cluster handed to it.
+inline uint64_t offset_in_cluster(const Core &core, Space space, uint64_t address) {
+    const LocalPlace place = local_place(address);
+    Machine &machine = current_machine();
+    if (core.identity.cube && space == Space::UB && place.known && place.space == space &&
+        place.core < machine.core_count()) {
+        const CoreIdentity &other = machine.core(place.core).identity;
+        if (!other.cube && other.block == core.identity.block) return place.offset;
+    }
+    return core.offset_of(space, address);
+}
+
 } // namespace insight_trace::engine

@@ -126,16 +126,18 @@ TILE_OP_BODY(TPAIRREDUCESUM) {
                           dst.valid_rows, dst.valid_cols);
     int rows = dst.valid_rows, cols = dst.valid_cols;
     int lanes = per_repeat(dst.type);
-    auto stride = [&](const TileRef &t) { return static_cast<uint16_t>(t.cols / per_block(t.type)); };
+    // of the result in halves of a repeat, of the source in blocks
+    const uint16_t dst_stride = static_cast<uint16_t>(dst.cols / (lanes / 2)),
+                   src_stride = static_cast<uint16_t>(src.cols / per_block(src.type));
     auto pairs = [&](int row, int col, int count, int width) {
         core.vector(executed(Instr::VCPADD), dst.type, count, int64_t(count) * width,
-                    VectorOperand(element_address(dst, int64_t(row) * dst.cols + col / 2), stride(dst)),
-                    VectorOperand(element_address(src, int64_t(row) * src.cols + col), stride(src)));
+                    VectorOperand(element_address(dst, int64_t(row) * dst.cols + col / 2), dst_stride),
+                    VectorOperand(element_address(src, int64_t(row) * src.cols + col), src_stride));
         core.barrier(PipeId::V);
     };
     bool whole =
         fixed_cols(dst) && fixed_cols(src) && dst.valid_cols == dst.cols && src.valid_cols == src.cols;
-    bool together = whole || (dst.rows == 1 && src.rows == 1);
+    bool together = (whole && dst.cols % (lanes / 2) == 0) || (dst.rows == 1 && src.rows == 1);
     int even_rest = cols % lanes & ~1, full = cols / lanes;
     auto rest_of = [&](int row) {
         if (!even_rest) return;

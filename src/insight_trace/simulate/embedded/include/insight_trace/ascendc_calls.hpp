@@ -3,6 +3,7 @@
 #pragma once
 
 #include "insight_trace/vector_calls.hpp"
+#include "pto/common/constants.hpp"
 
 enum mem_t : uint8_t { L1, L0A, L0B, L0C, UB };
 #if !defined(PTO_NPU_ARCH_A5)
@@ -177,8 +178,10 @@ INSIGHT_TRACE_REFUSED(load_gm_to_ca_s4)
 INSIGHT_TRACE_REFUSED(load_gm_to_cb_s4)
 INSIGHT_TRACE_REFUSED(vaddreluconv_vdeqs162b8)
 INSIGHT_TRACE_REFUSED(vreduce)
+#if !defined(PTO_NPU_ARCH_A5)
 INSIGHT_TRACE_REFUSED(vstas)
 INSIGHT_TRACE_REFUSED(vstus)
+#endif
 INSIGHT_TRACE_REFUSED_VALUE(get_arch_ver)
 INSIGHT_TRACE_REFUSED_VALUE(get_condition_flag)
 INSIGHT_TRACE_REFUSED_VALUE(get_l2_in_main)
@@ -186,7 +189,11 @@ INSIGHT_TRACE_REFUSED_VALUE(get_l2_vaddr_base)
 INSIGHT_TRACE_REFUSED_VALUE(get_lpcnt)
 INSIGHT_TRACE_REFUSED_VALUE(get_overflow_status)
 INSIGHT_TRACE_REFUSED_VALUE(get_para_base)
+#if defined(PTO_NPU_ARCH_A5)
+inline int64_t get_shmem_sz() { return PTO_UBUF_SIZE_BYTES; } // of UB, with what the library keeps for itself
+#else
 INSIGHT_TRACE_REFUSED_VALUE(get_shmem_sz)
+#endif
 INSIGHT_TRACE_REFUSED_VALUE(get_smmu_tag_ver)
 INSIGHT_TRACE_REFUSED_VALUE(get_st_atomic_cfg)
 INSIGHT_TRACE_REFUSED_VALUE(get_stack_phy_base)

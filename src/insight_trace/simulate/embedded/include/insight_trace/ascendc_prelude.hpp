@@ -85,6 +85,11 @@ using __asc_aicore::asc_mark_stamp;
 #define workgroup_local gnu::weak // one of all sources of a program
 #include "kernel_operator.h"
 #undef workgroup_local
+// Which cores a kernel is for stays in the text, where program/core_kinds.py reads it.
+#undef KERNEL_TASK_TYPE
+#undef KERNEL_TASK_TYPE_DEFAULT
+#define KERNEL_TASK_TYPE(key, value)    (void)"KERNEL_TASK_TYPE(" #key "," #value;
+#define KERNEL_TASK_TYPE_DEFAULT(value) (void)"KERNEL_TASK_TYPE_DEFAULT(" #value;
 
 #include "utils/debug/asc_assert.h"
 using __asc_aicore::__assert_fail_msg; // the device compiler finds it without its namespace

@@ -5,7 +5,8 @@
 
 #define __launch_bounds__(...)
 struct dim3 {
-    uint32_t x = 1, y = 1, z = 1;
+    uint32_t x, y, z;
+    constexpr dim3(uint32_t x_ = 1, uint32_t y_ = 1, uint32_t z_ = 1) : x(x_), y(y_), z(z_) {}
 };
 inline const dim3 blockIdx{0, 0, 0}, blockDim{}, gridDim{};
 template <auto function, class... Argument> inline void asc_vf_call(dim3, Argument &&...) {
