@@ -70,8 +70,6 @@ def issued() -> dict[str, set[str]]:
 
 # What reaches the bytes of a memory: only the functions of engine/isa, which execute instructions, may.
 _BYTES = r"\bView<|\blocal_as<|\b(?:core_?|owner|other)(?:\.|->)(?:local|global)\(|\bregister_file_\b"
-# TPRINT shows what a memory holds; no instruction stands for that.
-READS_BYTES = frozenset({"print"})
 
 
 def computing_ops() -> dict[str, int]:
@@ -79,7 +77,7 @@ def computing_ops() -> dict[str, int]:
     found = {}
     for path in sorted((ENGINE / "ops").glob("*.[ch]pp")):
         count = len(re.findall(_BYTES, path.read_text(encoding="utf-8")))
-        if count and path.stem not in READS_BYTES:
+        if count:
             found[path.stem] = count
     return found
 

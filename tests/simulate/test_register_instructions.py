@@ -81,6 +81,15 @@ _KERNEL = """\
         psts(some, (__ubuf__ uint32_t *)(out + 34 * 256), 0, NORM);
         ppack(p, some, LOWER); punpack(p, p, LOWER);
         psts(p, (__ubuf__ uint32_t *)(out + 34 * 256), 32, NORM);
+        vector_f16 g, sum;
+        vcvt(h, x, all, ROUND_R, RS_ENABLE, PART_EVEN);
+        vcvt(g, y, all, ROUND_R, RS_ENABLE, PART_EVEN);
+        vcvt(sum, x, all, ROUND_R, RS_ENABLE, PART_EVEN);
+        vmadd(sum, g, h, pset_b16(PAT_ALL));        keep(sum, 35);
+        vlds(z, f, 0, NORM);
+        vmadd(z, y, x, all);                        keep(z, 36);
+        vcvt(g, y, all, ROUND_R, RS_ENABLE, PART_ODD);
+        vor(sum, h, g, pset_b16(PAT_ALL));          keep(sum, 37);
         mem_bar(VST_VLD);
     }
     set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
@@ -158,6 +167,14 @@ def test_each_instruction_leaves_what_numpy_computes(ran: Any, memory: NDArray[n
         30: (total + (total >> 32)).astype(np.uint32),
         33: counts,
     }
+    # products of halves are rounded before the sum, those of floats are not
+    h, g = x.astype(np.float16), y.astype(np.float16)
+    once = (g.astype(np.float64) * h + h).astype(np.float16)
+    assert (once != g * h + h).any(), "these numbers would not tell the two apart"
+    wanted[35] = np.stack([g * h + h, np.zeros(64, np.float16)], 1)
+    wanted[36] = (y.astype(np.float64) * x + x).astype(np.float32)
+    assert (wanted[36] != y * x + x).any()
+    wanted[37] = np.stack([h, g], 1)
     for row, value in wanted.items():
         assert rows[row].tobytes() == np.ascontiguousarray(value).tobytes(), f"row {row}"
     floats = rows.view(np.float32)

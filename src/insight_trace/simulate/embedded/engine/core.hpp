@@ -60,25 +60,23 @@ class LateWork;
 struct Operands;
 struct VectorInstruction;
 
-// A vector instruction of a tile op: its name, and what it has beside operands. One that is `executed` leaves
-// what the hardware leaves; else the op that issues it has computed that already.
+// A vector instruction of a tile op: its name, and what it has beside operands.
 struct Operation {
     Instr instr;
-    uint64_t number = 0; // a scalar operand, as the bits of its type
-    uint8_t mode = 0;    // isa/vector_unit.hpp
-    bool executes = false;
+    uint64_t number = 0;  // a scalar operand, as the bits of its type
+    uint8_t mode = 0;     // isa/vector_unit.hpp
+    bool executes = true; // else a unit has left its results already
     // Of instructions that take a count as that of each repeat (VREDUCEV2): the repeat field, and the count.
     int32_t rows = 0, of_each = 0;
-    Operation(Instr instr_) : instr(instr_) {}
+    template <class Mode = int>
+    Operation(Instr instr_, uint64_t number_ = 0, Mode mode_ = {})
+        : instr(instr_), number(number_), mode(static_cast<uint8_t>(mode_)) {}
 };
-inline Operation executed(Instr instr, uint64_t number = 0, uint8_t mode = 0) {
+inline Operation issued_only(Instr instr) {
     Operation operation(instr);
-    operation.number = number;
-    operation.mode = mode;
-    operation.executes = true;
+    operation.executes = false;
     return operation;
 }
-
 inline Operation by_row(Operation operation, int32_t rows, int32_t count) {
     operation.rows = rows;
     operation.of_each = count;
@@ -112,6 +110,7 @@ class Core {
     UnitUse used_unit;               // and of the accumulator
     std::unique_ptr<LateWork> late;  // null: everything happens when it is issued
     Site at{};                       // the kernel line that is being executed
+    const char *op = "";             // the tile op that is being lowered
 
     // --- memories. Checked against the size of the space; a kernel that goes past it fails with its line.
     uint8_t *local(Space space, uint64_t address, uint64_t bytes);

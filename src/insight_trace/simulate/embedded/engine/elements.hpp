@@ -81,13 +81,12 @@ template <class Body> decltype(auto) with_bits(Type type, Body &&body) {
 }
 
 const char *type_name(Type type);
+[[noreturn]] void refuse_type(const Core &core, Type type); // by the running op
 
 // Which element types an op takes.
 template <class... T> struct Types {};
 using Floats = Types<float, half, bfloat16_t>;
 using Integers = Types<int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t, int64_t, uint64_t>;
-// What the hardware adds, folds and spreads.
-using Arithmetic = Types<float, half, int32_t, int16_t>;
 using Numbers =
     Types<float, half, bfloat16_t, int32_t, uint32_t, int16_t, uint16_t, int8_t, uint8_t, int64_t, uint64_t>;
 
@@ -107,6 +106,12 @@ inline Type unsigned_of(Type type) {
     default:
         return type;
     }
+}
+
+// An unsigned type of the same size.
+inline Type bits_of(Type type) {
+    const int size = type_size(type);
+    return size == 8 ? Type::U64 : size == 4 ? Type::U32 : size == 2 ? Type::U16 : Type::U8;
 }
 
 template <class T> constexpr Type type_of() {
@@ -278,5 +283,34 @@ template <class T> T wrap_mul(T a, T b) {
 // NaN wins, as in the vector unit.
 template <class T> T larger(T a, T b) { return (a > b || a != a) ? a : b; }
 template <class T> T smaller(T a, T b) { return (a < b || a != a) ? a : b; }
+
+// --- floats of four bits: two in a byte, the first in the low half. Tiles and tensors count them one by one.
+inline bool is_nibble(Type type) { return type == Type::F4E2M1 || type == Type::F4E1M2; }
+
+// The same tile in bytes: pairs lie along its rows, or along its columns where columns are contiguous. A last
+// element without a partner has a byte of its own.
+inline bool pairs_along_columns(const TileRef &tile) {
+    return tile.inner == 2 || (tile.inner == 0 && !tile.row_major);
+}
+inline TileRef as_bytes(Core &core, const TileRef &tile) {
+    const bool down = pairs_along_columns(tile);
+    if ((down ? tile.rows : tile.cols) % 2) core.unsupported("a tile of 4-bit floats of odd width");
+    TileRef bytes = tile;
+    bytes.type = Type::U8;
+    (down ? bytes.rows : bytes.cols) /= 2;
+    int32_t &valid = down ? bytes.valid_rows : bytes.valid_cols;
+    valid = (valid + 1) / 2;
+    return bytes;
+}
+
+inline GlobalRef as_bytes(const GlobalRef &g) {
+    GlobalRef bytes = g;
+    bytes.type = Type::U8;
+    const int along = g.layout == 1 ? 3 : 4; // DN: pairs lie along the columns
+    bytes.shape[along] = (bytes.shape[along] + 1) / 2;
+    for (int i = 0; i < 5; ++i)
+        if (i != along) bytes.stride[i] /= 2;
+    return bytes;
+}
 
 } // namespace insight_trace::engine

@@ -22,8 +22,9 @@ struct VectorOperand {
     uint64_t mask = 0;                // lanes that are active, when those are not the first ones
 
     VectorOperand() = default;
-    VectorOperand(uint32_t address_, uint16_t repeat_stride_ = 8, uint16_t block_stride_ = 1)
-        : address(address_), block_stride(block_stride_), repeat_stride(repeat_stride_), used(true) {}
+    VectorOperand(uint64_t address_, int64_t repeat_stride_ = 8, int64_t block_stride_ = 1)
+        : address(static_cast<uint32_t>(address_)), block_stride(static_cast<uint16_t>(block_stride_)),
+          repeat_stride(static_cast<uint16_t>(repeat_stride_)), used(true) {}
 
     // Elements of another type than the instruction's.
     VectorOperand of(Type type) const {

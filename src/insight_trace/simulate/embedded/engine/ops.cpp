@@ -23,7 +23,10 @@ static const OpBodies kOpBodies[] = {
 
 void lower(Core &core, Op op, const Operands &operands) {
     const OpBodies &known = kOpBodies[static_cast<int>(op)];
+    const char *outer = core.op; // an op may be made of others
+    core.op = op_names[static_cast<int>(op)];
     (core.register_based() && known.function ? known.function : known.body)(core, operands);
+    core.op = outer;
 }
 
 const char *const op_names[] = {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lowering.hpp"
-#include "ops/nibbles.hpp"
+#include "elements.hpp"
 
 namespace insight_trace::engine {
 

@@ -8,8 +8,8 @@ namespace insight_trace::engine {
 
 namespace {
 
-void only_with_functions(const Core &core, const char *op) {
-    if (!core.register_based()) core.unsupported("%s on this chip", op);
+void only_with_functions(const Core &core) {
+    if (!core.register_based()) core.unsupported("%s on this chip", core.op);
 }
 
 // Whether the bytes above the counted one are those that were asked for.
@@ -46,18 +46,17 @@ std::array<uint32_t, 4> advanced(std::array<uint32_t, 4> counter, uint32_t by) {
 // dst, src, the bytes above that are wanted, which byte: for every row, how many numbers have at most that
 // byte.
 void count_bytes(Core &core, const Operands &operands) {
-    const char *op = "THISTOGRAM";
-    only_with_functions(core, op);
-    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1),
-                  &wanted = tile_operand(core, op, operands, 2);
+    only_with_functions(core);
+    const TileRef &dst = tile_operand(core, operands, 0), &src = tile_operand(core, operands, 1),
+                  &wanted = tile_operand(core, operands, 2);
     const int byte = static_cast<int>(operands[3].option), size = type_size(src.type);
-    require_type(core, op, dst, Type::U32);
-    allow_types(core, op, src.type, {Type::U16, Type::U32});
+    require_type(core, dst, Type::U32);
+    allow_types(core, src.type, {Type::U16, Type::U32});
     if (byte < 0 || byte >= size)
         core.kernel_error("THISTOGRAM: a %s has no byte %d", type_name(src.type), byte);
     constexpr int64_t kBytes = 256;
     if (core.computes && !is_empty(src))
-        with_type_of(core, op, src.type, Types<uint16_t, uint32_t>(), [&](auto tag) {
+        with_type_of(core, core.op, src.type, Types<uint16_t, uint32_t>(), [&](auto tag) {
             using T = decltype(tag);
             View<T> in(core, src);
             uint32_t *out =
@@ -78,17 +77,17 @@ void count_bytes(Core &core, const Operands &operands) {
             }
         });
     const int64_t elements = int64_t(src.valid_rows) * src.valid_cols;
-    core.vector(Instr::VCONV, src.type, static_cast<int>(ceil_div(elements, per_repeat(src.type))), elements,
+    core.vector(issued_only(Instr::VCONV), src.type,
+                static_cast<int>(ceil_div(elements, per_repeat(src.type))), elements,
                 VectorOperand(dst.address), VectorOperand(src.address));
 }
 
 // dst, rounds, two words of key, four words of counter.
 void fill_with_random_numbers(Core &core, const Operands &operands) {
-    const char *op = "TRANDOM";
-    only_with_functions(core, op);
-    const TileRef &dst = tile_operand(core, op, operands, 0);
-    allow_types(core, op, dst.type, {Type::I32, Type::U32});
-    need_plain_rows(core, op, dst, "destination");
+    only_with_functions(core);
+    const TileRef &dst = tile_operand(core, operands, 0);
+    allow_types(core, dst.type, {Type::I32, Type::U32});
+    need_plain_rows(core, dst, "destination");
     if (operands.count < 8) core.kernel_error("TRANDOM needs a key and a counter");
     const int rounds = static_cast<int>(operands[1].option);
     std::array<uint32_t, 2> key;
@@ -112,7 +111,7 @@ void fill_with_random_numbers(Core &core, const Operands &operands) {
             }
     }
     const int64_t elements = int64_t(dst.valid_rows) * width;
-    core.vector(Instr::VMUL, Type::U32, static_cast<int>(ceil_div(elements, kLanes)), elements,
+    core.vector(issued_only(Instr::VMUL), Type::U32, static_cast<int>(ceil_div(elements, kLanes)), elements,
                 VectorOperand(dst.address));
 }
 

@@ -162,32 +162,32 @@ template <class T> void quantise(Core &core, const Grouping &job) {
 
 void issue(Core &core, const TileRef &dst, const TileRef &src) {
     const int64_t elements = int64_t(src.valid_rows) * src.valid_cols;
-    core.vector(Instr::VCONV, src.type, static_cast<int>(ceil_div(elements, per_repeat(src.type))), elements,
+    core.vector(issued_only(Instr::VCONV), src.type,
+                static_cast<int>(ceil_div(elements, per_repeat(src.type))), elements,
                 VectorOperand(dst.address), VectorOperand(src.address));
 }
 
 } // namespace
 
 void quantise_groups(Core &core, const Operands &operands) {
-    const char *op = "TQUANT";
     if (!core.register_based()) core.unsupported("TQUANT to block formats (MXFP8, MXFP4) on this chip");
     if (operands.count < 7) core.unsupported("TQUANT to block formats in this form");
-    const TileRef &dst = tile_operand(core, op, operands, 0), &src = tile_operand(core, op, operands, 1);
+    const TileRef &dst = tile_operand(core, operands, 0), &src = tile_operand(core, operands, 1);
     const int64_t kind = operands[3].option, how = operands[6].option;
     if (kind != MXFP8 && kind != MXFP4) core.unsupported("TQUANT to HiFloat4");
     const Grouping job{dst,
                        src,
-                       tile_operand(core, op, operands, 2),
-                       tile_operand(core, op, operands, 4),
-                       tile_operand(core, op, operands, 5),
+                       tile_operand(core, operands, 2),
+                       tile_operand(core, operands, 4),
+                       tile_operand(core, operands, 5),
                        kind == MXFP4,
                        (how & kRoundsUp) != 0,
                        (how & kDown) != 0,
                        (how & kInterleaved) != 0};
     if (job.fp4 && job.down) core.unsupported("TQUANT to 4-bit floats in groups along columns");
-    need_plain_rows(core, op, src, "source");
-    need_plain_rows(core, op, dst, "destination");
-    with_type_of(core, op, src.type, Floats(), [&](auto tag) {
+    need_plain_rows(core, src, "source");
+    need_plain_rows(core, dst, "destination");
+    with_type_of(core, core.op, src.type, Floats(), [&](auto tag) {
         if (core.computes) quantise<decltype(tag)>(core, job);
     });
     issue(core, dst, src);

@@ -55,8 +55,9 @@ void reorder_image(Core &core, const Operands &operands) {
         // somewhere in both: the loops of the library are not followed one by one
         core.also(kWrites, Space::UB, src.type, whole_of(dst), false);
         core.also(kReads, Space::UB, src.type, whole_of(src), false);
-        core.vector(Instr::VNCHWCONV, src.type, repeat, int64_t(repeat) * 16 * per_block(src.type),
-                    VectorOperand(dst.address, 1).elsewhere(), VectorOperand(src.address, 1).elsewhere());
+        core.vector(issued_only(Instr::VNCHWCONV), src.type, repeat,
+                    int64_t(repeat) * 16 * per_block(src.type), VectorOperand(dst.address, 1).elsewhere(),
+                    VectorOperand(src.address, 1).elsewhere());
     }
 }
 

@@ -38,7 +38,9 @@ float power_of(float base, float exponent, bool exact) {
 }
 
 template <class T> T *elements_of(Core &core, const Lines &lines) {
-    return core.local_as<T>(Space::UB, lines.address, lines.extent());
+    const int64_t last = int64_t(lines.lines - 1) * lines.pitch + lines.width;
+    return core.local_as<T>(Space::UB, lines.address,
+                            lines.lines > 0 && lines.width > 0 ? uint64_t(last) : 0);
 }
 
 // One line of each.
@@ -60,14 +62,14 @@ using PowersInRegisters =
 
 } // namespace
 
-void raise_to_powers(Core &core, const Operands &operands, const char *op, bool by_number) {
-    const TileRef &dst = tile_operand(core, op, operands, 0), &base = tile_operand(core, op, operands, 1);
-    const TileRef *exponents = by_number ? nullptr : &tile_operand(core, op, operands, 2);
-    require_type(core, op, base, dst.type);
-    if (exponents) require_type(core, op, *exponents, dst.type);
-    Lines to = lines_of(core, op, dst), x = lines_of(core, op, base, to);
-    Lines y = exponents ? lines_of(core, op, *exponents, to) : x;
-    with_type_of(core, op, dst.type, PowersInRegisters(), [&](auto tag) {
+void raise_to_powers(Core &core, const Operands &operands, bool by_number) {
+    const TileRef &dst = tile_operand(core, operands, 0), &base = tile_operand(core, operands, 1);
+    const TileRef *exponents = by_number ? nullptr : &tile_operand(core, operands, 2);
+    require_type(core, base, dst.type);
+    if (exponents) require_type(core, *exponents, dst.type);
+    Lines to = lines_of(core, dst), x = lines_of(core, base, to);
+    Lines y = exponents ? lines_of(core, *exponents, to) : x;
+    with_type_of(core, core.op, dst.type, PowersInRegisters(), [&](auto tag) {
         using T = decltype(tag);
         constexpr bool exact = is_real<T> && sizeof(T) == 2;
         using Whole = std::conditional_t<is_real<T>, float, int32_t>;

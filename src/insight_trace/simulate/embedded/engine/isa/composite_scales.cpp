@@ -36,8 +36,8 @@ void scales_to_boxes(Core &core, const TileRef &dst, const TileRef &src, bool do
                              : from[line * groups + group];
                 }
     }
-    core.vector(Instr::VCONV, Type::U8, static_cast<int>((lines * groups + 255) / 256), lines * groups,
-                VectorOperand(dst.address), VectorOperand(src.address));
+    core.vector(issued_only(Instr::VCONV), Type::U8, static_cast<int>((lines * groups + 255) / 256),
+                lines * groups, VectorOperand(dst.address), VectorOperand(src.address));
 }
 
 } // namespace insight_trace::engine

@@ -27,10 +27,10 @@ void combine(Core &core, const TileRef &src, int64_t row, int64_t col, uint64_t 
 // An index tile as threads read it: by row number, or at the place of an element.
 class Indices {
   public:
-    Indices(Core &core, const char *op, const TileRef &tile) : view_(core, tile) {
+    Indices(Core &core, const TileRef &tile) : view_(core, tile) {
         if (tile.type != Type::I32 && tile.type != Type::U32)
-            core.unsupported("%s by %s indices", op, type_name(tile.type));
-        if (tile.inner) core.unsupported("%s by indices in boxes", op);
+            core.unsupported("%s by %s indices", core.op, type_name(tile.type));
+        if (tile.inner) core.unsupported("%s by indices in boxes", core.op);
     }
     uint32_t of_row(int64_t row) const { return view_.data[row]; }
     uint32_t of_element(int64_t row, int64_t col) const { return view_.at(row, col); }
@@ -50,12 +50,12 @@ struct Job {
 
 // Calls body(row, col, address) for every element in order; address 0: the index is beyond the table.
 template <class Body> void for_elements(Core &core, const Job &job, Body body) {
-    if (job.tile.inner) core.unsupported("%s of a tile in boxes", job.op);
-    if (job.table.boxed) core.unsupported("%s of a table in boxes", job.op);
+    if (job.tile.inner) core.unsupported("%s of a tile in boxes", core.op);
+    if (job.table.boxed) core.unsupported("%s of a table in boxes", core.op);
     if (job.tile.type != job.table.global.type)
-        core.kernel_error("%s: a %s table and a %s tile", job.op, type_name(job.table.global.type),
+        core.kernel_error("%s: a %s table and a %s tile", core.op, type_name(job.table.global.type),
                           type_name(job.tile.type));
-    const Indices indices(core, job.op, job.idx);
+    const Indices indices(core, job.idx);
     const int64_t cols = job.tile.valid_cols;
     const int64_t count = job.by_row ? job.table.global.shape[3] : job.table.elements();
     for (int64_t r = 0; core.computes && r < job.tile.valid_rows; ++r)

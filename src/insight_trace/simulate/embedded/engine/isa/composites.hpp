@@ -17,7 +17,7 @@ void count_bytes(Core &core, const Operands &operands);
 // TRANDOM: dst, rounds, two words of key, four words of counter.
 void fill_with_random_numbers(Core &core, const Operands &operands);
 // TPOW and TPOWS with registers.
-void raise_to_powers(Core &core, const Operands &operands, const char *op, bool by_number);
+void raise_to_powers(Core &core, const Operands &operands, bool by_number);
 // TMOV of scales of groups, packed row by row, into boxes of 16 by 2.
 void scales_to_boxes(Core &core, const TileRef &dst, const TileRef &src, bool down);
 } // namespace insight_trace::engine

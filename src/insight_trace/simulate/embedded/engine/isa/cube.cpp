@@ -298,6 +298,8 @@ void raw_multiply(Core &core, const uint64_t *v) {
     const TileRef c = accumulator(sum, acc, m, n);
     const TileRef bias = bias_row(core, sum, from_bias ? v[0] >> 32 : 0, n);
     if (v[7] & kScaled) {
+        // how a row and its factors lie without boxes is not published
+        if (m == 1 && !(v[7] & kNoRow)) core.unsupported("mad_mx of one row without boxes (GEMV)");
         multiply_scaled(core, c, left, right, m, k, n, type, static_cast<Type>(v[6] >> 8),
                         from_bias ? &bias : nullptr, adds);
         return core.use_unit_flag(0);

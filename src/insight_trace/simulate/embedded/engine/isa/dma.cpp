@@ -5,7 +5,7 @@
 #include "elements.hpp"
 #include "isa/stores.hpp"
 #include "machine.hpp"
-#include "ops/cluster.hpp"
+#include "cluster.hpp"
 #include "raw_units.hpp"
 
 namespace insight_trace::engine {
@@ -192,7 +192,7 @@ void raw_fill(Core &core, const uint64_t *v) {
         }
     const uint32_t address = static_cast<uint32_t>(to.address);
     if (to.space == Space::UB)
-        core.vector(Instr::MOVEV, size == 2 ? Type::U16 : Type::U32, static_cast<int>(pieces),
+        core.vector(issued_only(Instr::MOVEV), size == 2 ? Type::U16 : Type::U32, static_cast<int>(pieces),
                     int64_t(pieces * bytes / size), VectorOperand(address));
     else
         core.move(Instr::SET_L1_2D, Type::U8,

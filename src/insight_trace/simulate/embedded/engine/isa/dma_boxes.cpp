@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "elements.hpp"
-#include "ops/scale_loads.hpp"
+#include "isa/tile_dma.hpp"
 
 namespace insight_trace::engine {
 

@@ -6,7 +6,7 @@
 
 #include "insight_trace/quant_modes.hpp"
 #include "isa/stores.hpp"
-#include "ops/cluster.hpp"
+#include "cluster.hpp"
 #include "elements.hpp"
 #include "isa/fixpipe_values.hpp"
 #include "raw_units.hpp"

@@ -8,7 +8,7 @@
 
 #include "elements.hpp"
 #include "isa/narrow_numbers.hpp"
-#include "ops/cluster.hpp"
+#include "cluster.hpp"
 
 namespace insight_trace::engine {
 
@@ -29,12 +29,12 @@ template <class T> T saturate(float value) {
 // bit 46 whether eight bits are signed.
 class Scale {
   public:
-    Scale(Core &core, const char *op, const Operand *operand) {
+    Scale(Core &core, const Operand *operand) {
         if (!operand) return;
         if (operand->kind == Operand::Tile) {
             const TileRef &tile = operand->tile;
             if (tile.space != Space::Scaling || type_size(tile.type) != 8)
-                core.kernel_error("%s: the scales must be a Scaling tile of 64-bit words", op);
+                core.kernel_error("%s: the scales must be a Scaling tile of 64-bit words", core.op);
             words_ = core.local_as<uint64_t>(Space::Scaling, tile.address, uint64_t(tile.cols));
             count_ = tile.cols;
         } else {
@@ -155,7 +155,7 @@ void convert_values(Type from, const void *values, int64_t count, Type to, bool 
 
 void write_accumulator(Core &core, const TileRef &tile, bool relu, const Operand *scale_operand, Type type,
                        int64_t run, bool adds, const std::function<uint64_t(int64_t, int64_t)> &address) {
-    const Scale scale(core, "TSTORE", scale_operand);
+    const Scale scale(core, scale_operand);
     if (!core.computes) return;
     const int64_t rows = tile.valid_rows, cols = tile.valid_cols, size = type_size(type);
     std::vector<uint64_t> line(static_cast<size_t>(std::max<int64_t>(cols, 0))); // room for any type
@@ -175,10 +175,10 @@ void write_accumulator(Core &core, const TileRef &tile, bool relu, const Operand
     }
 }
 
-void move_accumulator_part(Core &core, const char *op, const TileRef &dst, Corner to, const TileRef &src,
-                           Corner from, int64_t rows, int64_t cols, int64_t lane, bool relu,
+void move_accumulator_part(Core &core, const TileRef &dst, Corner to, const TileRef &src, Corner from,
+                           int64_t rows, int64_t cols, int64_t lane, bool relu,
                            const Operand *scale_operand) {
-    const Scale scale(core, op, scale_operand);
+    const Scale scale(core, scale_operand);
     Core *owner = owner_of(core, dst.space, lane);
     if (!core.computes || !owner) return; // nothing runs there
     const int64_t count = std::min(cols, src.cols - from.col);

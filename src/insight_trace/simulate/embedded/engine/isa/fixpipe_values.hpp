@@ -18,8 +18,7 @@ void convert_values(Type from, const void *values, int64_t count, Type to, bool 
 void write_accumulator(Core &core, const TileRef &tile, bool relu, const Operand *scale, Type type,
                        int64_t run, bool adds, const std::function<uint64_t(int64_t, int64_t)> &address);
 // A part of it into a tile, of this core or of the vector core in that lane.
-void move_accumulator_part(Core &core, const char *op, const TileRef &dst, Corner to, const TileRef &src,
-                           Corner from, int64_t rows, int64_t cols, int64_t lane, bool relu,
-                           const Operand *scale);
+void move_accumulator_part(Core &core, const TileRef &dst, Corner to, const TileRef &src, Corner from,
+                           int64_t rows, int64_t cols, int64_t lane, bool relu, const Operand *scale);
 
 } // namespace insight_trace::engine

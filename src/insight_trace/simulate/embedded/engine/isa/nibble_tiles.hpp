@@ -1,7 +1,7 @@
 // Elements of four bits in a tile, one by one.
 #pragma once
 
-#include "ops/nibbles.hpp"
+#include "elements.hpp"
 
 namespace insight_trace::engine {
 

@@ -1,8 +1,7 @@
 #include "fixpipe.hpp"
 
-#include <algorithm>
-
 #include "isa/fixpipe_values.hpp"
+#include "steps.hpp"
 
 namespace insight_trace::engine {
 
@@ -30,7 +29,7 @@ Area boxes_in_gm(const GlobalRef &g, int64_t rows, int64_t cols) {
         walk.offset = (column / g.shape[1] * g.stride[0] + column % g.shape[1] * g.stride[1]) * size;
         walk.count[0] = static_cast<uint32_t>(boxes);
         walk.step[0] = g.stride[1] * size;
-        walk.count[1] = static_cast<uint32_t>((rows + box - 1) / box);
+        walk.count[1] = static_cast<uint32_t>(ceil_div(rows, box));
         walk.step[1] = g.stride[2] * size;
         walk.count[2] = static_cast<uint32_t>(box);
         walk.step[2] = g.stride[3] * size;
@@ -77,11 +76,6 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
                                 : g.layout == kNDC1HWC0 ? g.shape[0] * g.stride[2] / g.stride[4] * c0
                                                         : g.shape[2] * g.shape[3] * c0;
     const bool by_column = nz && (g.layout != 2 || !core.register_based());
-    const bool adds = core.atomic_store = atomic || core.atomic_type != 0;
-    if (atomic) {
-        core.set_register(PipeId::S, static_cast<uint64_t>(g.type));
-        core.set_register(PipeId::S, 1);
-    }
     auto address = [&](int64_t r, int64_t c) {
         int64_t offset = 0;
         if (by_column) {
@@ -99,42 +93,31 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
     };
     // as far as a row lies side by side in global memory
     const int64_t run = nz ? c0 : !planes && g.stride[4] == 1 ? cols : 1;
-    write_accumulator(core, tile, way_out.relu, way_out.scale, g.type, run, adds, address);
-    if (!nz) core.set_register(PipeId::FIX, 1); // how many matrices, and how far apart
     const Area there = by_column
-                           ? lines_at(g.address, (cols + c0 - 1) / c0, column_step * size, rows * c0 * size)
+                           ? lines_at(g.address, ceil_div(cols, c0), column_step * size, rows * c0 * size)
                        : nz ? boxes_in_gm(g, rows, cols)
                             : rows_in_gm(g, rows, cols);
-    core.fixpipe(Instr::FIX_L0C_TO_OUT, g.type, there, 0, valid_of(tile), rows, cols, rows * cols * size, !nz,
-                 nz ? 0 : g.stride[3] * size);
-    core.atomic_store = false;
-    if (atomic) core.set_register(PipeId::S, 0);
+    atomic_stores(core, g.type, atomic, [&] {
+        write_accumulator(core, tile, way_out.relu, way_out.scale, g.type, run, core.atomic_store, address);
+        if (!nz) core.set_register(PipeId::FIX, 1); // how many matrices, and how far apart
+        core.fixpipe(Instr::FIX_L0C_TO_OUT, g.type, there, 0, valid_of(tile), rows, cols, rows * cols * size,
+                     !nz, nz ? 0 : g.stride[3] * size);
+    });
 }
 
-namespace {
-
-// What the instruction moves: whole blocks where the destination has boxes.
-int64_t whole_blocks(const TileRef &dst, ToVector mode, int64_t cols) {
-    const int64_t unit = mode == ToVector::SplitRows   ? 16
-                         : mode == ToVector::SplitCols ? 32
-                                                       : inner_cols(dst);
-    return (cols + unit - 1) / unit * unit;
-}
-
-} // namespace
-
-void move_accumulator(Core &core, const char *op, const TileRef &dst, Corner to, const TileRef &src,
-                      Corner from, int64_t rows, int64_t cols, const WayOut &way_out) {
+void move_accumulator(Core &core, const TileRef &dst, Corner to, const TileRef &src, Corner from,
+                      int64_t rows, int64_t cols, const WayOut &way_out) {
     const bool to_vector = dst.space == Space::UB;
     if (!to_vector && dst.space != Space::L1)
-        core.kernel_error("%s out of an Acc tile goes to Vec or Mat", op);
+        core.kernel_error("%s out of an Acc tile goes to Vec or Mat", core.op);
     if (to_vector && !core.register_based())
-        core.unsupported("%s from an Acc to a Vec tile: this chip has no such path", op);
+        core.unsupported("%s from an Acc to a Vec tile: this chip has no such path", core.op);
     if (rows <= 0 || cols <= 0) return;
     const bool by_rows = way_out.mode == ToVector::SplitRows, by_cols = way_out.mode == ToVector::SplitCols;
     if ((by_rows || by_cols) && (way_out.scale || dst.type != src.type || (dst.inner == 0 && !dst.row_major)))
-        core.kernel_error("%s to both vector cores neither converts nor turns", op);
-    if (dst.inner != 0) cols = whole_blocks(dst, way_out.mode, cols);
+        core.kernel_error("%s to both vector cores neither converts nor turns", core.op);
+    if (dst.inner != 0) // whole blocks
+        cols = rounded_up(cols, by_rows ? 16 : by_cols ? 32 : inner_cols(dst));
     const int64_t part_rows = by_rows ? rows / 2 : rows, part_cols = by_cols ? cols / 2 : cols;
     const int64_t put_rows = std::min({part_rows, src.rows - from.row, dst.rows - to.row});
     const int64_t put_cols = std::min({part_cols, src.cols - from.col, dst.cols - to.col});
@@ -143,7 +126,7 @@ void move_accumulator(Core &core, const char *op, const TileRef &dst, Corner to,
         const int64_t lane = parts == 2 ? part : way_out.mode == ToVector::Second ? 1 : 0;
         const Corner corner{from.row + (by_rows ? part * part_rows : 0),
                             from.col + (by_cols ? part * part_cols : 0)};
-        move_accumulator_part(core, op, dst, to, src, corner, put_rows, put_cols, lane, way_out.relu,
+        move_accumulator_part(core, dst, to, src, corner, put_rows, put_cols, lane, way_out.relu,
                               way_out.scale);
     }
     Instr instr = to_vector ? Instr::FIX_L0C_TO_UB : Instr::FIX_L0C_TO_L1;

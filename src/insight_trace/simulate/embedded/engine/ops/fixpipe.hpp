@@ -19,11 +19,23 @@ struct WayOut {
     WayOut(bool relu_, const Operand *scale_) : relu(relu_), scale(scale_) {}
 };
 
+// Stores that add to what is there where the op asks for it, or the kernel did before it.
+template <class Body> void atomic_stores(Core &core, Type type, bool asked, Body body) {
+    core.atomic_store = asked || core.atomic_type != 0;
+    if (asked) {
+        core.set_register(PipeId::S, static_cast<uint64_t>(type));
+        core.set_register(PipeId::S, 1);
+    }
+    body();
+    core.atomic_store = false;
+    if (asked) core.set_register(PipeId::S, 0);
+}
+
 void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool atomic,
                        const WayOut &way_out);
 
 // Acc -> Mat or Vec: `rows` x `cols` elements from one corner to the other.
-void move_accumulator(Core &core, const char *op, const TileRef &dst, Corner to, const TileRef &src,
-                      Corner from, int64_t rows, int64_t cols, const WayOut &way_out);
+void move_accumulator(Core &core, const TileRef &dst, Corner to, const TileRef &src, Corner from,
+                      int64_t rows, int64_t cols, const WayOut &way_out);
 
 } // namespace insight_trace::engine

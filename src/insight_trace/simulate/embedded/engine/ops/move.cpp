@@ -1,25 +1,20 @@
-// Tile to tile: TMOV, TEXTRACT, TINSERT.
-#include <algorithm>
-
+// Tile to tile: TMOV, TEXTRACT, TINSERT, and TPUSH to another core.
 #include "cluster.hpp"
 #include "fixpipe.hpp"
 #include "isa/composites.hpp"
-#include "isa/scalar_unit.hpp"
-#include "nibbles.hpp"
+#include "steps.hpp"
 
 namespace insight_trace::engine {
 
 namespace {
-
-int64_t rounded(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 // What of dst is loaded: the whole tile, or in compact mode its valid part in whole boxes.
 void loaded_extent(const TileRef &dst, int64_t &rows, int64_t &cols) {
     rows = dst.rows;
     cols = dst.cols;
     if (dst.compact == 1) {
-        rows = std::min<int64_t>(rows, rounded(dst.valid_rows, inner_rows(dst)));
-        cols = std::min<int64_t>(cols, rounded(dst.valid_cols, inner_cols(dst)));
+        rows = std::min<int64_t>(rows, rounded_up(dst.valid_rows, inner_rows(dst)));
+        cols = std::min<int64_t>(cols, rounded_up(dst.valid_cols, inner_cols(dst)));
     }
 }
 
@@ -27,98 +22,84 @@ void loaded_extent(const TileRef &dst, int64_t &rows, int64_t &cols) {
 struct Copy {
     const TileRef &dst, &src;
     int64_t row, col, rows, cols;
+    Corner into = {}; // of dst
 
-    Area to() const { return part_of(dst, 0, 0, rows, cols); }
+    Area to() const { return part_of(dst, into.row, into.col, rows, cols); }
     Area from() const { return part_of(src, row, col, rows, cols); }
-    // Of that, some rows or some columns.
-    Copy only_rows(int64_t first, int64_t count) const {
-        return {dst, src, row + first, col, std::clamp<int64_t>(rows - first, 0, count), cols};
+    // Of that, the i-th `count` rows or columns.
+    Copy rows_at(int64_t i, int64_t count) const {
+        const int64_t first = i * count, left = std::clamp<int64_t>(rows - first, 0, count);
+        return {dst, src, row + first, col, left, cols, {first, 0}};
     }
-    Copy only_cols(int64_t first, int64_t count) const {
-        return {dst, src, row, col + first, rows, std::clamp<int64_t>(cols - first, 0, count)};
-    }
-    Area to_rows(int64_t first, int64_t count) const {
-        return part_of(dst, first, 0, std::clamp<int64_t>(rows - first, 0, count), cols);
-    }
-    Area to_cols(int64_t first, int64_t count) const {
-        return part_of(dst, 0, first, rows, std::clamp<int64_t>(cols - first, 0, count));
+    Copy cols_at(int64_t i, int64_t count) const {
+        const int64_t first = i * count, left = std::clamp<int64_t>(cols - first, 0, count);
+        return {dst, src, row, col + first, rows, left, {0, first}};
     }
 };
 
-void load_left(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
-    const TileRef &dst = copy.dst, &src = copy.src;
-    int size = type_size(dst.type);
-    int64_t bytes = rows * cols * size;
-    if (core.register_based()) // one instruction, turned or not; sizes are operands
-        return core.move(Instr::LOAD_L1_TO_L0A_2D, dst.type, copy.to(), copy.from(), 1, bytes);
-    bool transposed = src.inner == 2; // ZN source: its boxes are turned on the way
-    if (transposed && size == 1) {
-        int64_t boxes = rounded(rows, 32) / 32;
-        for (int64_t i = 0; i < boxes; ++i)
-            core.move(Instr::LOAD_L1_TO_L0A_2D_TRANSPOSE, dst.type, copy.to_rows(32 * i, 32),
-                      copy.only_rows(32 * i, 32).from(), cols / 32, bytes / boxes);
-        return;
-    }
+void move_copy(Core &core, Instr instr, const Copy &copy, int64_t repeat, int64_t bytes) {
+    core.move(instr, copy.dst.type, copy.to(), copy.from(), repeat, bytes);
+}
+
+// By the unit that makes matrices of images, whose sizes are in a register.
+void load_as_image(Core &core, Instr instr, const Copy &copy, int64_t rows, int64_t cols, int64_t bytes) {
     core.set_register(PipeId::MTE1, uint64_t(rows) << 16 | uint64_t(cols));
-    core.move(Instr::LOAD_L1_TO_L0A_3Dv2, dst.type, copy.to(), copy.from(), 1, bytes);
+    move_copy(core, instr, copy, 1, bytes);
+}
+
+void load_left(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
+    const int size = type_size(copy.dst.type);
+    const int64_t bytes = rows * cols * size, boxes = ceil_div(rows, 32);
+    if (core.register_based()) // one instruction, turned or not; sizes are operands
+        return move_copy(core, Instr::LOAD_L1_TO_L0A_2D, copy, 1, bytes);
+    const bool turned = copy.src.inner == 2; // ZN source: its boxes are turned on the way
+    if (!turned || size != 1) return load_as_image(core, Instr::LOAD_L1_TO_L0A_3Dv2, copy, rows, cols, bytes);
+    for (int64_t i = 0; i < boxes; ++i)
+        move_copy(core, Instr::LOAD_L1_TO_L0A_2D_TRANSPOSE, copy.rows_at(i, 32), cols / 32, bytes / boxes);
 }
 
 void load_right(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
-    const TileRef &dst = copy.dst, &src = copy.src;
-    int size = type_size(dst.type);
-    int64_t bytes = rows * cols * size, c0 = 32 / size;
-    if (core.register_based())
-        return core.move(Instr::LOAD_L1_TO_L0B_2D, dst.type, copy.to(), copy.from(), 1, bytes);
-    if (src.inner == 1) { // NZ source: turned on the way
-        if (size == 1) {
-            int64_t boxes = rounded(cols, 32) / 32;
-            for (int64_t i = 0; i < boxes; ++i)
-                core.move(Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE, dst.type, copy.to_cols(32 * i, 32),
-                          copy.only_cols(32 * i, 32).from(), rows / 32, bytes / boxes);
-            return;
-        }
-        core.set_register(PipeId::MTE1, uint64_t(rows) << 16 | uint64_t(cols));
-        core.move(Instr::LOAD_L1_TO_L0B_3Dv2, dst.type, copy.to(), copy.from(), 1, bytes);
-        return;
-    }
-    int64_t k_boxes = rounded(rows, c0) / c0, n_boxes = rounded(cols, 16) / 16;
-    int64_t fewer = std::min(k_boxes, n_boxes), more = std::max(k_boxes, n_boxes);
-    for (int64_t i = 0; i < fewer; ++i) {
-        const bool down = k_boxes <= n_boxes; // a row of boxes, or a column of them
-        core.move(Instr::LOAD_L1_TO_L0B_2D, dst.type,
-                  named_at(dst.address + uint32_t(i * more * 512),
-                           down ? copy.to_rows(i * c0, c0) : copy.to_cols(i * 16, 16)),
-                  (down ? copy.only_rows(i * c0, c0) : copy.only_cols(i * 16, 16)).from(), more,
+    const int size = type_size(copy.dst.type);
+    const int64_t bytes = rows * cols * size, c0 = kBlockBytes / size, boxes = ceil_div(cols, 32);
+    if (core.register_based()) return move_copy(core, Instr::LOAD_L1_TO_L0B_2D, copy, 1, bytes);
+    const bool turned = copy.src.inner == 1; // NZ source
+    if (turned && size != 1) return load_as_image(core, Instr::LOAD_L1_TO_L0B_3Dv2, copy, rows, cols, bytes);
+    for (int64_t i = 0; turned && i < boxes; ++i)
+        move_copy(core, Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE, copy.cols_at(i, 32), rows / 32, bytes / boxes);
+    if (turned) return;
+    const int64_t k_boxes = ceil_div(rows, c0), n_boxes = ceil_div(cols, 16);
+    const int64_t fewer = std::min(k_boxes, n_boxes), more = std::max(k_boxes, n_boxes);
+    for (int64_t i = 0; i < fewer; ++i) { // a row of boxes, or a column of them
+        const Copy part = k_boxes <= n_boxes ? copy.rows_at(i, c0) : copy.cols_at(i, 16);
+        core.move(Instr::LOAD_L1_TO_L0B_2D, copy.dst.type,
+                  named_at(copy.dst.address + uint32_t(i * more * 512), part.to()), part.from(), more,
                   bytes / fewer);
     }
 }
 
 void move_in_ub(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
     const TileRef &dst = copy.dst, &src = copy.src;
-    int size = type_size(dst.type);
-    int64_t line = dst.row_major ? cols : rows, lines = dst.row_major ? rows : cols;
-    int64_t dst_pitch = dst.row_major ? dst.cols : dst.rows, src_pitch = src.row_major ? src.cols : src.rows;
-    if (line == dst_pitch && line == src_pitch) {
-        core.move(Instr::MOV_UB_TO_UB, dst.type, copy.to(), copy.from(), 1, line * lines * size);
-        return;
-    }
-    core.move(Instr::MOV_UB_TO_UB, dst.type, copy.to(), copy.from(), lines, rounded(line * size, 32) * lines);
+    const int64_t line = dst.row_major ? cols : rows, lines = dst.row_major ? rows : cols;
+    auto pitch = [](const TileRef &tile) { return tile.row_major ? tile.cols : tile.rows; };
+    const bool whole = line == pitch(dst) && line == pitch(src);
+    const int64_t bytes = line * type_size(dst.type);
+    move_copy(core, Instr::MOV_UB_TO_UB, copy, whole ? 1 : lines,
+              (whole ? bytes : rounded_up(bytes, kBlockBytes)) * lines);
 }
 
-void check_corner(Core &core, const char *op, const TileRef &src, int64_t row, int64_t col) {
+void check_corner(Core &core, const TileRef &src, int64_t row, int64_t col) {
     if (row < 0 || col < 0 || row >= src.rows || col >= src.cols)
-        core.kernel_error("%s from row %lld, column %lld of a %d x %d tile", op, (long long)row,
+        core.kernel_error("%s from row %lld, column %lld of a %d x %d tile", core.op, (long long)row,
                           (long long)col, src.rows, src.cols);
 }
 
 // L1 -> L0 of 4-bit floats, one by one: the boxes of a Right tile are turned.
-void move_nibbles(Core &core, const char *op, const TileRef &dst, const TileRef &src, int64_t row,
-                  int64_t col) {
+void move_nibbles(Core &core, const TileRef &dst, const TileRef &src, int64_t row, int64_t col) {
     if (dst.space != Space::L0A && dst.space != Space::L0B)
-        core.unsupported("%s of 4-bit floats between these two memories", op);
-    if (src.inner == 0 && src.rows > 1) core.unsupported("%s of rows of 4-bit floats without boxes", op);
+        core.unsupported("%s of 4-bit floats between these two memories", core.op);
+    if (src.inner == 0 && src.rows > 1) core.unsupported("%s of rows of 4-bit floats without boxes", core.op);
     const bool down = pairs_along_columns(src);
-    if ((down ? row : col) % 2) core.unsupported("%s of 4-bit floats from the middle of a byte", op);
+    if ((down ? row : col) % 2) core.unsupported("%s of 4-bit floats from the middle of a byte", core.op);
     const int64_t rows = std::min<int64_t>(dst.rows, src.rows - row),
                   cols = std::min<int64_t>(dst.cols, src.cols - col);
     copy_nibbles(core, dst, src, {row, col}, rows, cols);
@@ -131,10 +112,9 @@ void move_nibbles(Core &core, const char *op, const TileRef &dst, const TileRef 
 }
 
 // Vec -> Mat: blocks of 32 bytes as they are, from a corner of the source to a corner of the destination.
-void to_matrix(Core &core, const char *op, TileRef dst, Corner to, TileRef src, Corner from, int64_t rows,
-               int64_t cols) {
+void to_matrix(Core &core, TileRef dst, Corner to, TileRef src, Corner from, int64_t rows, int64_t cols) {
     if (dst.inner != src.inner || dst.row_major != src.row_major)
-        core.unsupported("%s from a Vec to a Mat tile of another layout", op);
+        core.unsupported("%s from a Vec to a Mat tile of another layout", core.op);
     if (is_nibble(dst.type)) {
         const bool down = pairs_along_columns(src);
         for (int64_t *value : {down ? &rows : &cols, down ? &to.row : &to.col, down ? &from.row : &from.col})
@@ -146,7 +126,7 @@ void to_matrix(Core &core, const char *op, TileRef dst, Corner to, TileRef src, 
     const int64_t unit = 32 / size;
     // whole blocks, as far as both tiles have them
     int64_t &along = src.inner == 2 || (src.inner == 0 && !src.row_major) ? rows : cols;
-    along = rounded(along, unit);
+    along = rounded_up(along, unit);
     rows = std::min({rows, dst.rows - to.row, src.rows - from.row});
     cols = std::min({cols, dst.cols - to.col, src.cols - from.col});
     copy_part(owner_of(core, dst.space, 0), dst, to, core, src, from, rows, cols);
@@ -155,10 +135,10 @@ void to_matrix(Core &core, const char *op, TileRef dst, Corner to, TileRef src, 
 }
 
 // A bias of 16-bit floats becomes one of floats on its way.
-void widen_bias(Core &core, const char *op, const TileRef &dst, const TileRef &src) {
+void widen_bias(Core &core, const TileRef &dst, const TileRef &src) {
     const bool narrow = src.type == Type::F16 || (src.type == Type::BF16 && core.register_based());
     if (dst.type != Type::F32 || !narrow)
-        core.kernel_error("%s from a %s to a %s tile", op, type_name(src.type), type_name(dst.type));
+        core.kernel_error("%s from a %s to a %s tile", core.op, type_name(src.type), type_name(dst.type));
     const int64_t count = std::min(dst.cols, src.cols);
     widen_floats(core, dst, src, count);
     core.move(Instr::MOV_L1_TO_BT, dst.type, lines_at(dst.address, 1, 0, count * 4),
@@ -166,22 +146,22 @@ void widen_bias(Core &core, const char *op, const TileRef &dst, const TileRef &s
 }
 
 // dst(r, c) = src(row + r, col + c).
-void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src, int64_t row, int64_t col) {
+void extract(Core &core, const TileRef &dst, const TileRef &src, int64_t row, int64_t col) {
     if (dst.space == Space::L1 && src.space == Space::UB)
-        return to_matrix(core, op, dst, {}, src, {row, col}, dst.valid_rows, dst.valid_cols);
+        return to_matrix(core, dst, {}, src, {row, col}, dst.valid_rows, dst.valid_cols);
     if (is_nibble(dst.type) && is_nibble(src.type)) {
         if (dst.space == Space::UB && src.space == Space::UB) {
             // there a pair is one element: tiles and corners count bytes
             TileRef to = dst, from = src;
             to.type = from.type = Type::U8;
-            return extract(core, op, to, from, row, col);
+            return extract(core, to, from, row, col);
         }
-        return move_nibbles(core, op, dst, src, row, col);
+        return move_nibbles(core, dst, src, row, col);
     }
     if (dst.space == Space::Bias && type_size(dst.type) != type_size(src.type))
-        return widen_bias(core, op, dst, src);
+        return widen_bias(core, dst, src);
     if (type_size(dst.type) != type_size(src.type))
-        core.kernel_error("%s between tiles of different element sizes", op);
+        core.kernel_error("%s between tiles of different element sizes", core.op);
     int64_t rows = 0, cols = 0;
     if (dst.space == Space::UB) {
         rows = dst.valid_rows;
@@ -199,16 +179,16 @@ void extract(Core &core, const char *op, const TileRef &dst, const TileRef &src,
     else if (dst.space == Space::L0B)
         load_right(core, copy, rows, cols);
     else if (dst.space == Space::Bias)
-        core.move(Instr::MOV_L1_TO_BT, dst.type, copy.to(), copy.from(), 1, bytes);
+        move_copy(core, Instr::MOV_L1_TO_BT, copy, 1, bytes);
     else if (dst.space == Space::Scaling)
-        core.move(Instr::MOV_L1_TO_FB, dst.type, copy.to(), copy.from(), 1, bytes);
+        move_copy(core, Instr::MOV_L1_TO_FB, copy, 1, bytes);
     else if (dst.space == Space::ScaleLeft || dst.space == Space::ScaleRight)
         core.move(dst.space == Space::ScaleLeft ? Instr::LOAD_L1_TO_L0A_2D : Instr::LOAD_L1_TO_L0B_2D,
                   dst.type, copy.to(), copy.from(), 1, bytes, &dst.space);
     else if (dst.space == Space::UB && src.space == Space::UB)
         move_in_ub(core, copy, copied_rows, copied_cols);
     else
-        core.unsupported("%s between these two memories", op);
+        core.unsupported("%s between these two memories", core.op);
 }
 
 } // namespace
@@ -218,29 +198,28 @@ TILE_OP_BODY(TMOV) {
     if (src.space == Space::UB && dst.space == Space::UB && operands.count > 2 &&
         operands[2].kind == Operand::Tile)
         return scales_to_boxes(core, dst, src, operands.count > 3 && operands[3].option == 0);
-    if (src.space != Space::L0C) return extract(core, "TMOV", dst, src, 0, 0);
+    if (src.space != Space::L0C) return extract(core, dst, src, 0, 0);
     // into boxes every row of them, valid or not
-    move_accumulator(core, "TMOV", dst, {}, src, {}, dst.inner ? src.rows : src.valid_rows, src.valid_cols,
+    move_accumulator(core, dst, {}, src, {}, dst.inner ? src.rows : src.valid_rows, src.valid_cols,
                      WayOut(operands, 2));
 }
 
 TILE_OP_BODY(TEXTRACT) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
-    int64_t row = operands.count > 2 ? int64_t(scalar_bits(operands[2], Type::I64)) : 0;
-    int64_t col = operands.count > 3 ? int64_t(scalar_bits(operands[3], Type::I64)) : 0;
-    check_corner(core, "TEXTRACT", src, row, col);
-    if (src.space != Space::L0C) return extract(core, "TEXTRACT", dst, src, row, col);
+    int64_t row = operands.count > 2 ? int64_t(number_operand(operands[2])) : 0;
+    int64_t col = operands.count > 3 ? int64_t(number_operand(operands[3])) : 0;
+    check_corner(core, src, row, col);
+    if (src.space != Space::L0C) return extract(core, dst, src, row, col);
     const WayOut way_out(operands, 4);
     const bool both = way_out.mode > ToVector::Second; // halves of the source, not what one of them holds
     if (both && dst.inner != 0) core.unsupported("TEXTRACT to boxes in both vector cores");
-    move_accumulator(core, "TEXTRACT", dst, {}, src, {row, col}, both ? src.valid_rows : dst.valid_rows,
+    move_accumulator(core, dst, {}, src, {row, col}, both ? src.valid_rows : dst.valid_rows,
                      both ? src.valid_cols : dst.valid_cols, way_out);
 }
 
 TILE_OP_BODY(TINSERT) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
-    int64_t row = int64_t(scalar_bits(operands[2], Type::I64)),
-            col = int64_t(scalar_bits(operands[3], Type::I64));
+    int64_t row = int64_t(number_operand(operands[2])), col = int64_t(number_operand(operands[3]));
     int64_t rows = src.valid_rows, cols = src.valid_cols;
     const WayOut way_out(operands, 4);
     const int64_t share_rows = way_out.mode == ToVector::SplitRows ? rows / 2 : rows;
@@ -250,13 +229,45 @@ TILE_OP_BODY(TINSERT) {
                           (long long)rows, (long long)cols, (long long)row, (long long)col, dst.rows,
                           dst.cols);
     if (src.space == Space::L0C)
-        return move_accumulator(core, "TINSERT", dst, {row, col}, src, {}, dst.inner ? src.rows : rows, cols,
-                                way_out);
-    if (dst.space == Space::L1) return to_matrix(core, "TINSERT", dst, {row, col}, src, {}, rows, cols);
+        return move_accumulator(core, dst, {row, col}, src, {}, dst.inner ? src.rows : rows, cols, way_out);
+    if (dst.space == Space::L1) return to_matrix(core, dst, {row, col}, src, {}, rows, cols);
     copy_part(&core, dst, {row, col}, core, src, {}, rows, cols);
     int64_t bytes = rows * cols * type_size(dst.type);
     core.move(Instr::MOV_UB_TO_UB, dst.type, part_of(dst, row, col, rows, cols),
               part_of(src, 0, 0, rows, cols), rows, bytes);
+}
+
+// TPUSH on chips whose cube and vector cores write into each other's memory.
+// Operands: the place in the other core's memory, the tile, the lane, and the row and column: of the tile
+// where a vector core's part begins, or of the place where a vector core's tile goes.
+TILE_OP_BODY(TPUSH) {
+    const TileRef &there = operands[0].tile, &tile = operands[1].tile;
+    const int64_t lane = int64_t(number_operand(operands[2]));
+    const int64_t row = int64_t(number_operand(operands[3])), col = int64_t(number_operand(operands[4]));
+    if (!core.register_based())
+        core.unsupported("TPUSH into another core's memory: on this chip it goes through global memory");
+    const bool out_of_cube = tile.space == Space::L0C;
+    if (!out_of_cube && tile.space != Space::UB) core.kernel_error("TPUSH takes an Acc or a Vec tile");
+    const int64_t rows = out_of_cube ? there.valid_rows : tile.valid_rows;
+    const int64_t cols = out_of_cube ? there.valid_cols : tile.valid_cols;
+    const TileRef &larger_one = out_of_cube ? tile : there;
+    if (row + rows > larger_one.rows || col + cols > larger_one.cols)
+        core.kernel_error("TPUSH of %lld x %lld at row %lld, column %lld goes past a %d x %d tile",
+                          (long long)rows, (long long)cols, (long long)row, (long long)col, larger_one.rows,
+                          larger_one.cols);
+    Core *other = cluster_core(core, lane);
+    if (other) other->at = core.at;
+    const Corner corner{row, col};
+    copy_part(other, there, out_of_cube ? Corner{} : corner, core, tile, out_of_cube ? corner : Corner{},
+              rows, cols);
+    const int64_t bytes = rows * cols * type_size(tile.type);
+    if (out_of_cube)
+        core.fixpipe(Instr::FIX_L0C_TO_UB, tile.type, 0,
+                     in_core(vector_core(lane), part_of(there, 0, 0, rows, cols)),
+                     part_of(tile, row, col, rows, cols), rows, cols, bytes, true);
+    else
+        core.move(Instr::MOV_UB_TO_L1, tile.type, in_core(kCubeCore, part_of(there, row, col, rows, cols)),
+                  part_of(tile, 0, 0, rows, cols), rows, bytes);
 }
 
 } // namespace insight_trace::engine

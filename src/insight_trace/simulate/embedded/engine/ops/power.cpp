@@ -48,23 +48,20 @@ struct Power {
     Type type;
     Lines to, x, y, scratch;
 
-    Power(Core &core, const char *op, const Operands &operands, bool by_number)
-        : dst(tile_operand(core, op, operands, 0)), base(tile_operand(core, op, operands, 1)),
-          exponents(by_number ? nullptr : &tile_operand(core, op, operands, 2)),
+    Power(Core &core, const Operands &operands, bool by_number)
+        : dst(tile_operand(core, operands, 0)), base(tile_operand(core, operands, 1)),
+          exponents(by_number ? nullptr : &tile_operand(core, operands, 2)),
           exponent(by_number ? &operands[2] : nullptr), type(dst.type) {
-        const TileRef &tmp = tile_operand(core, op, operands, 3);
-        require_type(core, op, base, type);
-        if (exponents) require_type(core, op, *exponents, type);
-        to = lines_of(core, op, dst);
-        x = lines_of(core, op, base, to);
-        y = exponents ? lines_of(core, op, *exponents, to) : x;
+        const TileRef &tmp = tile_operand(core, operands, 3);
+        require_type(core, base, type);
+        if (exponents) require_type(core, *exponents, type);
+        to = lines_of(core, dst);
+        x = lines_of(core, base, to);
+        y = exponents ? lines_of(core, *exponents, to) : x;
         const bool known = type == Type::F32 || type == Type::I32 || type == Type::U32 || type == Type::I16 ||
                            type == Type::U16 || type == Type::I8 || type == Type::U8;
-        if (!known) core.unsupported("%s of %s tiles", op, type_name(type));
-        if (type == Type::F32) scratch = lines_of(core, op, tmp, to);
-    }
-    static uint64_t at(const Lines &tile, int line, int i) {
-        return tile.address + (uint64_t(line) * uint64_t(tile.pitch) + uint64_t(i)) * uint64_t(tile.size);
+        if (!known) refuse_type(core, type);
+        if (type == Type::F32) scratch = lines_of(core, tmp, to);
     }
 };
 
@@ -72,14 +69,14 @@ struct Power {
 void issue_power(Core &core, const Step &step, bool absolute, const Operation &times) {
     constexpr Type F = Type::F32;
     if (absolute) {
-        issue(core, executed(Instr::VABS), F, step, step.dst, step.src0);
-        core.barrier(PipeId::V);
+        issue(core, Instr::VABS, F, step, step.dst, step.src0);
+        barrier(core);
     }
-    issue(core, executed(Instr::VLN), F, step, step.dst, absolute ? step.dst : step.src0);
-    core.barrier(PipeId::V);
+    issue(core, Instr::VLN, F, step, step.dst, absolute ? step.dst : step.src0);
+    barrier(core);
     issue(core, times, F, step, step.dst, step.dst, step.src1);
-    core.barrier(PipeId::V);
-    issue(core, executed(Instr::VEXP), F, step, step.dst, step.dst);
+    barrier(core);
+    issue(core, Instr::VEXP, F, step, step.dst, step.dst);
 }
 
 // The scalar unit goes over all elements: loads of base, exponent and, of floats, both results.
@@ -92,14 +89,14 @@ void special_cases(Core &core, const Power &job) {
     handshake(core, PipeId::V, PipeId::S);
     for (int line = 0; line < job.to.lines; ++line)
         for (int i = 0; i < job.to.width; ++i) {
-            const uint64_t base = scalar_load(core, Power::at(job.x, line, i), size);
-            const uint64_t by = job.exponents ? scalar_load(core, Power::at(job.y, line, i), size) : number;
-            const uint64_t place = Power::at(job.to, line, i);
+            const uint64_t base = scalar_load(core, job.x.at(line, i).address, size);
+            const uint64_t by = job.exponents ? scalar_load(core, job.y.at(line, i).address, size) : number;
+            const uint64_t place = job.to.at(line, i).address;
             if (!real) {
                 scalar_store(core, place, uint64_t(whole_power(whole(base), whole(by))), size);
                 continue;
             }
-            const uint64_t magnitude = scalar_load(core, Power::at(job.scratch, line, i), size);
+            const uint64_t magnitude = scalar_load(core, job.scratch.at(line, i).address, size);
             float result = 0;
             const bool special = is_special(float_of(base), float_of(by), float_of(magnitude), result);
             scalar_store_if(core, special, place, float_bits(result), size);
@@ -107,13 +104,13 @@ void special_cases(Core &core, const Power &job) {
     handshake(core, PipeId::S, PipeId::V);
 }
 
-void power(Core &core, const char *op, const Operands &operands, bool by_number) {
-    const Power job(core, op, operands, by_number);
+void power(Core &core, const Operands &operands, bool by_number) {
+    const Power job(core, operands, by_number);
     if (job.type == Type::F32)
         for (const Lines *into : {&job.scratch, &job.to}) {
             const bool absolute = into == &job.scratch;
-            const Operation times = by_number ? executed(Instr::VMULS, scalar_bits(operands[2], Type::F32))
-                                              : executed(Instr::VMUL);
+            const Operation times = by_number ? Operation(Instr::VMULS, scalar_bits(operands[2], Type::F32))
+                                              : Operation(Instr::VMUL);
             auto one = [&](const Step &step) { issue_power(core, step, absolute, times); };
             if (by_number)
                 walk_scalar(core, *into, job.x, one);
@@ -125,9 +122,9 @@ void power(Core &core, const char *op, const Operands &operands, bool by_number)
 
 } // namespace
 
-TILE_OP_BODY(TPOW) { power(core, "TPOW", operands, false); }
-TILE_OP_BODY(TPOWS) { power(core, "TPOWS", operands, true); }
-FUNCTION_OP_BODY(TPOW) { raise_to_powers(core, operands, "TPOW", false); }
-FUNCTION_OP_BODY(TPOWS) { raise_to_powers(core, operands, "TPOWS", true); }
+TILE_OP_BODY(TPOW) { power(core, operands, false); }
+TILE_OP_BODY(TPOWS) { power(core, operands, true); }
+FUNCTION_OP_BODY(TPOW) { raise_to_powers(core, operands, false); }
+FUNCTION_OP_BODY(TPOWS) { raise_to_powers(core, operands, true); }
 
 } // namespace insight_trace::engine

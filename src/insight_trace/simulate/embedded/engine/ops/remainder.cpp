@@ -1,5 +1,4 @@
 // Remainders: chains of instructions, line by line.
-#include "isa/vector_unit.hpp"
 #include "ops/steps.hpp"
 
 namespace insight_trace::engine {
@@ -8,38 +7,34 @@ namespace {
 
 constexpr Type F = Type::F32, I = Type::I32;
 
-Operation to_whole(Round mode) { return executed(Instr::VCONV, 0, static_cast<uint8_t>(mode)); }
-Operation below_zero() { return executed(Instr::VCMPVS, 0, static_cast<uint8_t>(Compare::LT)); }
+Operation below_zero() { return Operation(Instr::VCMPVS, 0, Compare::LT); }
 
 struct Remainder {
-    const char *op;
     const TileRef &dst, &a;
     const TileRef *b;      // none: a scalar
-    const Operand *scalar; // none: a tile
-    uint32_t tmp;
-
+    const Operand &second; // the same, or the scalar
     Lines to, x, y;
-    Remainder(Core &core, const char *op_, const Operands &operands, bool with_scalar, uint32_t scratch)
-        : op(op_), dst(tile_operand(core, op_, operands, 0)), a(tile_operand(core, op_, operands, 1)),
-          b(with_scalar ? nullptr : &tile_operand(core, op_, operands, 2)),
-          scalar(with_scalar ? &operands[2] : nullptr), tmp(scratch) {
-        require_type(core, op, a, dst.type);
-        if (b) require_type(core, op, *b, dst.type);
-        to = lines_of(core, op, dst);
-        x = lines_of(core, op, a, to);
-        y = b ? lines_of(core, op, *b, to) : x;
+
+    Remainder(Core &core, const Operands &operands, bool with_scalar)
+        : dst(tile_operand(core, operands, 0)), a(tile_operand(core, operands, 1)),
+          b(with_scalar ? nullptr : &tile_operand(core, operands, 2)), second(operands[2]) {
+        require_type(core, a, dst.type);
+        if (b) require_type(core, *b, dst.type);
+        to = lines_of(core, dst);
+        x = lines_of(core, a, to);
+        y = b ? lines_of(core, *b, to) : x;
     }
     uint64_t number(Type type) const {
-        return scalar ? bits_of_number(type, number_of_bits(dst.type, scalar_bits(*scalar, dst.type))) : 0;
+        return b ? 0 : bits_of_number(type, number_of_bits(dst.type, scalar_bits(second, dst.type)));
     }
 };
 
 // One line's instructions in count mode, each followed by a barrier.
 class Chain {
   public:
-    Chain(Core &core, const Remainder &job, int line)
-        : dst(place(job.dst, line)), a(place(job.a, line)), b(job.b ? place(*job.b, line) : VectorOperand()),
-          tmp(job.tmp), core_(core), job_(job) {}
+    Chain(Core &core, const Remainder &job, int line, uint32_t scratch)
+        : dst(row_of(job.dst, line)), a(row_of(job.a, line)),
+          b(job.b ? row_of(*job.b, line) : VectorOperand()), tmp(scratch), core_(core), job_(job) {}
     const VectorOperand dst, a, b, tmp;
 
     Chain &quiet(Operation instr, Type type, VectorOperand to, VectorOperand x, VectorOperand y = {}) {
@@ -48,25 +43,21 @@ class Chain {
     }
     Chain &then(Operation instr, Type type, VectorOperand to, VectorOperand x, VectorOperand y = {}) {
         quiet(instr, type, to, x, y);
-        core_.barrier(PipeId::V);
+        barrier(core_);
         return *this;
     }
     // With the other tile, or with the number.
     Chain &with_other(Instr tile, Instr number, Type type, VectorOperand to, VectorOperand x) {
-        return job_.b ? then(executed(tile), type, to, x, b)
-                      : then(executed(number, job_.number(type)), type, to, x);
+        return job_.b ? then(tile, type, to, x, b) : then({number, job_.number(type)}, type, to, x);
     }
     Chain &convert(Type to_type, Type from_type, VectorOperand o, Round mode, bool waits = true) {
-        quiet(to_whole(mode), to_type, o.of(to_type), o.of(from_type));
-        if (waits) core_.barrier(PipeId::V);
+        quiet(rounding(mode), to_type, o.of(to_type), o.of(from_type));
+        if (waits) barrier(core_);
         return *this;
     }
-    void fill(Type type, VectorOperand to) { then(executed(Instr::MOVEV, job_.number(type)), type, to, {}); }
+    void fill(Type type, VectorOperand to) { then({Instr::MOVEV, job_.number(type)}, type, to, {}); }
 
   private:
-    static VectorOperand place(const TileRef &tile, int line) {
-        return VectorOperand(element_address(tile, int64_t(line) * tile.cols));
-    }
     Core &core_;
     const Remainder &job_;
 };
@@ -77,29 +68,29 @@ void same_sign(Core &core, const Remainder &job, Chain &line) {
     const int width = job.to.width, repeats = static_cast<int>(ceil_div(width, 64));
     if (!job.b) {
         core.vector(below_zero(), F, 1, 64, line.tmp, line.tmp);
-        core.barrier(PipeId::V);
-        load_compare_mask(core, job.tmp);
-        core.barrier(PipeId::V);
+        barrier(core);
+        load_compare_mask(core, line.tmp.address);
+        barrier(core);
     } else {
-        const VectorOperand bits(job.tmp + static_cast<uint32_t>(job.dst.cols * 4));
-        const Operation fill = executed(Instr::MOVEV, bits.address);
+        const VectorOperand bits(line.tmp.address + static_cast<uint32_t>(job.dst.cols * 4));
+        const Operation fill(Instr::MOVEV, bits.address);
         const bool counts = job.dst.type == I; // of integers as many as a line has
         if (counts) {
             line.then(fill, Type::U32, bits, {});
         } else {
             count_off(core);
             core.vector(fill, Type::U32, 1, 64, bits);
-            core.barrier(PipeId::V);
+            barrier(core);
         }
         load_compare_mask(core, bits.address);
-        core.barrier(PipeId::V);
+        barrier(core);
         if (counts) count_off(core);
         core.vector(below_zero(), F, repeats, width, bits, line.tmp);
-        core.barrier(PipeId::V);
+        barrier(core);
         count_elements(core, width);
     }
     line.with_other(Instr::VADD, Instr::VADDS, F, line.tmp, line.dst);
-    line.then(executed(Instr::VSEL, 0, job.b ? 2 : 0), F, line.dst, line.tmp, line.dst);
+    line.then({Instr::VSEL, 0, job.b ? 2 : 0}, F, line.dst, line.tmp, line.dst);
 }
 
 void rem_floats(Core &core, const Remainder &job, Chain &line) {
@@ -107,9 +98,9 @@ void rem_floats(Core &core, const Remainder &job, Chain &line) {
         count_elements(core, job.to.width);
     else
         line.fill(F, line.tmp);
-    line.then(executed(Instr::VDIV), F, line.tmp, line.a, job.b ? line.b : line.tmp);
+    line.then(Instr::VDIV, F, line.tmp, line.a, job.b ? line.b : line.tmp);
     line.convert(F, F, line.tmp, Round::Floor).with_other(Instr::VMUL, Instr::VMULS, F, line.dst, line.tmp);
-    line.then(executed(Instr::VSUB), F, line.dst, line.a, line.dst);
+    line.then(Instr::VSUB, F, line.dst, line.a, line.dst);
     line.with_other(Instr::VMUL, Instr::VMULS, F, line.tmp, line.dst);
     same_sign(core, job, line);
 }
@@ -123,7 +114,7 @@ void rem_integers(Core &core, const Remainder &job, Chain &line) {
         line.convert(F, I, line.b, Round::Rint);
     else
         line.fill(F, line.tmp);
-    line.then(executed(Instr::VDIV), F, line.tmp, line.a, tile ? line.b : line.tmp);
+    line.then(Instr::VDIV, F, line.tmp, line.a, tile ? line.b : line.tmp);
     if (tile)
         line.convert(I, F, line.tmp, Round::Floor)
             .convert(I, F, line.a, Round::Rint, false)
@@ -131,82 +122,68 @@ void rem_integers(Core &core, const Remainder &job, Chain &line) {
     else
         line.convert(I, F, line.a, Round::Rint, false).convert(I, F, line.tmp, Round::Floor);
     line.with_other(Instr::VMUL, Instr::VMULS, I, line.dst, line.tmp);
-    line.then(executed(Instr::VSUB), I, line.dst, line.a, line.dst);
+    line.then(Instr::VSUB, I, line.dst, line.a, line.dst);
     line.convert(F, I, line.dst, Round::Rint, false).convert(F, I, tile ? line.b : line.tmp, Round::Rint);
     line.with_other(Instr::VMUL, Instr::VMULS, F, line.tmp, line.dst);
     same_sign(core, job, line);
     line.convert(I, F, line.dst, Round::Trunc);
 }
 
-void rem(Core &core, const Remainder &job) {
-    if (job.dst.type != F && job.dst.type != I)
-        core.unsupported("%s of %s tiles", job.op, type_name(job.dst.type));
+void rem(Core &core, const Operands &operands, bool with_scalar) {
+    const Remainder job(core, operands, with_scalar);
+    const uint32_t tmp = tile_operand(core, operands, 3).address;
+    if (job.dst.type != F && job.dst.type != I) refuse_type(core, job.dst.type);
     if (job.b)
         count_off(core);
     else
         count_elements(core, job.to.width);
     for (int i = 0; i < job.to.lines; ++i) {
-        Chain line(core, job, i);
+        Chain line(core, job, i, tmp);
         (job.dst.type == F ? rem_floats : rem_integers)(core, job, line);
         if (job.b) count_off(core);
     }
     if (!job.b) count_off(core);
 }
 
-void fmod(Core &core, const Remainder &job) {
-    if (job.dst.type != F) core.unsupported("%s of %s tiles", job.op, type_name(job.dst.type));
-    count_elements(core, job.to.width);
-    for (int i = 0; i < job.to.lines; ++i) {
-        Chain line(core, job, i);
-        if (!job.b) line.fill(F, line.dst);
-        line.then(executed(Instr::VDIV), F, line.dst, line.a, job.b ? line.b : line.dst);
-        line.convert(F, F, line.dst, Round::Trunc)
-            .with_other(Instr::VMUL, Instr::VMULS, F, line.dst, line.dst);
-        line.then(executed(Instr::VSUB), F, line.dst, line.a, line.dst);
-    }
-    count_off(core);
+void fmod(Core &core, const Operands &operands, bool with_scalar) {
+    const Remainder job(core, operands, with_scalar);
+    if (job.dst.type != F) refuse_type(core, job.dst.type);
+    under_count(core, job.to.width, [&] {
+        for (int i = 0; i < job.to.lines; ++i) {
+            Chain line(core, job, i, 0);
+            if (!job.b) line.fill(F, line.dst);
+            line.then(Instr::VDIV, F, line.dst, line.a, job.b ? line.b : line.dst);
+            line.convert(F, F, line.dst, Round::Trunc)
+                .with_other(Instr::VMUL, Instr::VMULS, F, line.dst, line.dst)
+                .then(Instr::VSUB, F, line.dst, line.a, line.dst);
+        }
+    });
 }
 
 // With registers there is an instruction for every type; how its quotient is rounded and whether the quotient
-// is exact, as a kernel can ask for, are its mode (isa/arithmetic.cpp).
-void in_registers(Core &core, const Remainder &job, bool floors, bool exact) {
-    const Operation instr =
-        executed(Instr::VMOD, job.number(job.dst.type), uint8_t((floors ? 2 : 0) | (exact ? 4 : 0)));
-    auto one = [&](const Step &step) { issue(core, instr, job.dst.type, step); };
+// is exact are its mode (isa/arithmetic.cpp). A kernel asks for that by an algorithm behind the operands.
+void in_registers(Core &core, const Operands &operands, bool with_scalar, bool floors) {
+    const Remainder job(core, operands, with_scalar);
+    const uint32_t behind = floors ? 4 : 3;
+    const bool exact =
+        operands.count > behind && operands[behind].kind == Operand::Option && operands[behind].option != 0;
+    const auto one =
+        each(core, {Instr::VMOD, job.number(job.dst.type), (floors ? 2 : 0) | (exact ? 4 : 0)}, job.dst.type);
     if (job.b)
         walk_binary(core, job.to, job.x, job.y, false, one);
     else
         walk_scalar(core, job.to, job.x, one);
 }
 
-// An algorithm may stand behind the operands.
-bool is_exact(const Operands &operands, uint32_t behind) {
-    return operands.count > behind && operands[behind].kind == Operand::Option &&
-           operands[behind].option != 0;
-}
-
-uint32_t scratch(Core &core, const char *op, const Operands &operands) {
-    return tile_operand(core, op, operands, 3).address;
-}
-
 } // namespace
 
-TILE_OP_BODY(TREM) { rem(core, {core, "TREM", operands, false, scratch(core, "TREM", operands)}); }
-TILE_OP_BODY(TREMS) { rem(core, {core, "TREMS", operands, true, scratch(core, "TREMS", operands)}); }
-TILE_OP_BODY(TFMOD) { fmod(core, {core, "TFMOD", operands, false, 0}); }
-TILE_OP_BODY(TFMODS) { fmod(core, {core, "TFMODS", operands, true, 0}); }
-
-FUNCTION_OP_BODY(TREM) {
-    in_registers(core, {core, "TREM", operands, false, 0}, true, is_exact(operands, 4));
-}
-FUNCTION_OP_BODY(TREMS) {
-    in_registers(core, {core, "TREMS", operands, true, 0}, true, is_exact(operands, 4));
-}
-FUNCTION_OP_BODY(TFMOD) {
-    in_registers(core, {core, "TFMOD", operands, false, 0}, false, is_exact(operands, 3));
-}
-FUNCTION_OP_BODY(TFMODS) {
-    in_registers(core, {core, "TFMODS", operands, true, 0}, false, is_exact(operands, 3));
-}
+TILE_OP_BODY(TREM) { rem(core, operands, false); }
+TILE_OP_BODY(TREMS) { rem(core, operands, true); }
+TILE_OP_BODY(TFMOD) { fmod(core, operands, false); }
+TILE_OP_BODY(TFMODS) { fmod(core, operands, true); }
+FUNCTION_OP_BODY(TREM) { in_registers(core, operands, false, true); }
+FUNCTION_OP_BODY(TREMS) { in_registers(core, operands, true, true); }
+FUNCTION_OP_BODY(TFMOD) { in_registers(core, operands, false, false); }
+FUNCTION_OP_BODY(TFMODS) { in_registers(core, operands, true, false); }
 
 } // namespace insight_trace::engine

@@ -1,5 +1,4 @@
 // Sorting: groups of 32 values into (value, index) pairs, and merging sorted lists of pairs.
-#include "isa/vector_unit.hpp"
 #include "ops/steps.hpp"
 
 namespace insight_trace::engine {
@@ -8,10 +7,10 @@ namespace {
 constexpr int kGroup = 32;    // values that one repeat sorts
 constexpr int kPairBytes = 8; // value in the first bytes, index in the last four
 
-void check_pairs(const Core &core, const char *name, const TileRef &tile, const TileRef &like) {
-    allow_types(core, name, tile.type, {Type::F32, Type::F16});
-    same_type(core, name, like, tile);
-    need_plain_rows(core, name, tile, "tile");
+void check_pairs(const Core &core, const TileRef &tile, const TileRef &like) {
+    allow_types(core, tile.type, {Type::F32, Type::F16});
+    same_type(core, like, tile);
+    need_plain_rows(core, tile, "tile");
 }
 
 } // namespace
@@ -19,8 +18,8 @@ void check_pairs(const Core &core, const char *name, const TileRef &tile, const 
 TILE_OP_BODY(TSORT32) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile, &idx = operands[2].tile;
     const TileRef *tmp = operands.count > 3 ? &operands[3].tile : nullptr;
-    check_pairs(core, "TSORT32", dst, dst);
-    check_pairs(core, "TSORT32", src, dst);
+    check_pairs(core, dst, dst);
+    check_pairs(core, src, dst);
     if (idx.type != Type::U32 && idx.type != Type::I32)
         core.unsupported("TSORT32 with %s indices", type_name(idx.type));
     if (dst.valid_rows <= 0 || src.valid_cols <= 0) return;
@@ -40,28 +39,28 @@ TILE_OP_BODY(TSORT32) {
     // with functions a row lies in registers on the way
     const uint32_t held = core.register_based() ? kRegisterFile : tmp ? tmp->address : 0;
     auto sort = [&](uint32_t out, uint32_t values, uint32_t indices, int first, int count) {
-        core.vector(executed(Instr::VBS32), src.type, count, int64_t(count) * kGroup,
+        core.vector(Instr::VBS32, src.type, count, int64_t(count) * kGroup,
                     VectorOperand(out + uint32_t(first * kGroup * kPairBytes)),
                     VectorOperand(values + uint32_t(first * kGroup * size)),
                     VectorOperand(indices + uint32_t(first * kGroup * 4)));
-        core.barrier(PipeId::V);
+        barrier(core);
     };
     auto fill_up = [&](uint32_t group) { // the missing values of a short group
-        core.barrier(PipeId::V);
+        const uint64_t missing = ~((1ull << rest) - 1) & 0xffffffffull;
+        barrier(core);
         bit_mode(core);
-        mask_value(core, ~((1ull << rest) - 1) & 0xffffffffull);
-        const uint64_t lowest = src.type == Type::F32 ? 0xffc00000u : 0xfe00u;
-        core.vector(executed(Instr::MOVEV, lowest), src.type, 1, kGroup - rest,
-                    VectorOperand(group).masked(~((1ull << rest) - 1) & 0xffffffffull));
-        core.barrier(PipeId::V);
+        mask_value(core, missing);
+        core.vector({Instr::MOVEV, src.type == Type::F32 ? 0xffc00000u : 0xfe00u}, src.type, 1, kGroup - rest,
+                    VectorOperand(group).masked(missing));
+        barrier(core);
     };
     for (int r = 0; r < rows; ++r) {
-        uint32_t out = element_address(dst, int64_t(r) * dst.cols);
-        uint32_t values = element_address(src, int64_t(r) * src.cols);
+        uint32_t out = address_of(dst, r);
+        uint32_t values = address_of(src, r);
         uint32_t indices = idx.address + uint32_t(r * index_step * 4);
         if (!rest) {
-            for (int first = 0; first < groups; first += kMostRepeats)
-                sort(out, values, indices, first, std::min(kMostRepeats, groups - first));
+            portions(groups, kMostRepeats,
+                     [&](int first, int count) { sort(out, values, indices, first, count); });
             continue;
         }
         int64_t bytes = int64_t(src.valid_cols) * size;
@@ -70,8 +69,8 @@ TILE_OP_BODY(TSORT32) {
             fill_up(held + uint32_t((groups - 1) * kGroup * size));
             sort(out, held, indices, 0, groups);
         } else { // only the last group does
-            for (int first = 0; first < groups - 1; first += kMostRepeats)
-                sort(out, values, indices, first, std::min(kMostRepeats, groups - 1 - first));
+            portions(groups - 1, kMostRepeats,
+                     [&](int first, int count) { sort(out, values, indices, first, count); });
             copy_lines(core, src.type, {held}, {values + uint32_t((groups - 1) * kGroup * size)}, 1,
                        int64_t(rest) * size);
             fill_up(held);
@@ -92,9 +91,9 @@ int merge_repeats(int64_t pairs) {
 // TMRGSORT(dst, src, block_length): every four neighbouring sorted blocks into one.
 void merge_blocks(Core &core, const Operands &operands) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
-    const auto block = static_cast<int64_t>(scalar_bits(operands[2], Type::I64));
-    check_pairs(core, "TMRGSORT", dst, dst);
-    check_pairs(core, "TMRGSORT", src, dst);
+    const auto block = static_cast<int64_t>(number_operand(operands[2]));
+    check_pairs(core, dst, dst);
+    check_pairs(core, src, dst);
     int size = type_size(src.type);
     if (block <= 0 || block * size % kPairBytes)
         core.kernel_error("TMRGSORT: a block length of %lld", (long long)block);
@@ -107,7 +106,7 @@ void merge_blocks(Core &core, const Operands &operands) {
     uint64_t lists[4];
     for (int k = 0; k < 4; ++k) lists[k] = src.address + uint64_t(k * pairs * kPairBytes);
     merge_sorted(core, src.type, dst.address, lists, lengths, repeats, 15, false);
-    core.vector(Instr::VMS4v2, src.type, merge_repeats(total), total * kPairBytes / size,
+    core.vector(issued_only(Instr::VMS4v2), src.type, merge_repeats(total), total * kPairBytes / size,
                 VectorOperand(dst.address).spanning(total * kPairBytes),
                 VectorOperand(src.address).spanning(total * kPairBytes));
 }
@@ -118,15 +117,15 @@ void merge_lists(Core &core, const Operands &operands) {
     const TileRef &dst = operands[0].tile, &tmp = operands[1].tile;
     auto *taken_to = reinterpret_cast<uint16_t *>(operands[2].option);
     bool suspend = operands[3].option != 0;
-    check_pairs(core, "TMRGSORT", dst, dst);
-    check_pairs(core, "TMRGSORT", tmp, dst);
+    check_pairs(core, dst, dst);
+    check_pairs(core, tmp, dst);
     int size = type_size(dst.type);
     uint64_t lists[4] = {};
     int64_t lengths[4] = {}, total = 0;
     const uint32_t count = std::min<uint32_t>(operands.count - 4, 4);
     for (uint32_t i = 0; i < count; ++i) {
         const TileRef &src = operands[4 + i].tile;
-        check_pairs(core, "TMRGSORT", src, dst);
+        check_pairs(core, src, dst);
         lists[i] = src.address;
         lengths[i] = int64_t(src.valid_cols) * size / kPairBytes;
         total += lengths[i];
@@ -139,7 +138,7 @@ void merge_lists(Core &core, const Operands &operands) {
     };
     for (uint32_t i = 6; i < operands.count; ++i)
         core.also(kReads, operands[i].tile.space, dst.type, valid_of(operands[i].tile));
-    core.vector(Instr::VMS4v2, dst.type, merge_repeats(total), total * kPairBytes / size,
+    core.vector(issued_only(Instr::VMS4v2), dst.type, merge_repeats(total), total * kPairBytes / size,
                 VectorOperand(tmp.address).spanning(total * kPairBytes), list(4), list(5));
     if (suspend) {
         handshake(core, PipeId::V, PipeId::S);
@@ -147,7 +146,7 @@ void merge_lists(Core &core, const Operands &operands) {
         if (taken_to)
             for (size_t i = 0; i < 4; ++i) taken_to[i] = static_cast<uint16_t>(merged.taken[i]);
     }
-    core.barrier(PipeId::V);
+    barrier(core);
     // as much as the result holds
     const int64_t bytes = int64_t(dst.valid_cols) * size;
     copy_lines(core, dst.type, {dst.address}, {tmp.address}, 1, bytes);
@@ -155,11 +154,6 @@ void merge_lists(Core &core, const Operands &operands) {
 
 } // namespace
 
-TILE_OP_BODY(TMRGSORT) {
-    if (operands.count == 3)
-        merge_blocks(core, operands);
-    else
-        merge_lists(core, operands);
-}
+TILE_OP_BODY(TMRGSORT) { (operands.count == 3 ? merge_blocks : merge_lists)(core, operands); }
 
 } // namespace insight_trace::engine

@@ -1,10 +1,7 @@
 // Between global memory and the core: TLOAD, TSTORE and what they are made of.
-#include <algorithm>
-
 #include "fixpipe.hpp"
 #include "isa/tile_dma.hpp"
-#include "nibbles.hpp"
-#include "scale_loads.hpp"
+#include "steps.hpp"
 
 namespace insight_trace::engine {
 
@@ -26,18 +23,18 @@ template <class Body> void for_pieces(const GlobalRef &g, int64_t length, int64_
             }
 }
 
-void check(Core &core, const char *op, const TileRef &tile, const GlobalRef &g) {
+void check(Core &core, const TileRef &tile, const GlobalRef &g) {
     if (type_size(tile.type) != type_size(g.type))
-        core.kernel_error("%s between a tile and a tensor of different element sizes (%d and %d bytes)", op,
-                          type_size(tile.type), type_size(g.type));
+        core.kernel_error("%s between a tile and a tensor of different element sizes (%d and %d bytes)",
+                          core.op, type_size(tile.type), type_size(g.type));
     for (int64_t extent : g.shape)
         if (extent < 0)
-            core.kernel_error("%s of a tensor with a negative extent (%lld)", op, (long long)extent);
+            core.kernel_error("%s of a tensor with a negative extent (%lld)", core.op, (long long)extent);
 }
 
 // How far apart lines lie in GM. a2a3 gives the DMA unit a length, the tile's, and a gap, the tensor's: where
 // the two do not have the same extent, lines are not where the tensor's stride says.
-int64_t line_step(Core &core, const char *op, const TileRef &tile, const GlobalRef &g) {
+int64_t line_step(Core &core, const TileRef &tile, const GlobalRef &g) {
     const bool columns = g.layout == DN;
     const int64_t valid = columns ? tile.valid_rows : tile.valid_cols, extent = g.shape[columns ? 3 : 4];
     const int64_t stride = g.stride[columns ? 4 : 3];
@@ -46,7 +43,7 @@ int64_t line_step(Core &core, const char *op, const TileRef &tile, const GlobalR
     core.remark(
         "%s: %lld valid %s of the tile and an extent of %lld: lines lie %lld elements apart in global "
         "memory, not %lld",
-        op, (long long)valid, columns ? "rows" : "columns", (long long)extent,
+        core.op, (long long)valid, columns ? "rows" : "columns", (long long)extent,
         (long long)(valid + stride - extent), (long long)stride);
     return valid + stride - extent;
 }
@@ -54,9 +51,8 @@ int64_t line_step(Core &core, const char *op, const TileRef &tile, const GlobalR
 // The gap between columns of a DN tile is counted from the tensor's extent, too.
 int64_t line_shift(const Core &core, const TileRef &tile, const GlobalRef &g) {
     if (g.layout != DN || core.register_based() || tile.valid_rows == g.shape[3]) return 0;
-    const int64_t block = 32 / type_size(tile.type);
-    return (tile.valid_rows + block - 1) / block * block + (tile.rows - g.shape[3]) / block * block -
-           tile.rows;
+    const int64_t block = per_block(tile.type);
+    return rounded_up(tile.valid_rows, block) + (tile.rows - g.shape[3]) / block * block - tile.rows;
 }
 
 // One instruction per piece; the burst count has twelve bits.
@@ -69,7 +65,7 @@ void issue_pieces(Core &core, Instr instr, const TileRef &tile, const DmaPiece &
         // a load fills up the last block of each line when the tile has a pad value
         int64_t length = piece.length, most = lines_are_columns ? tile.rows : tile.cols;
         if (tile.pad && instr == Instr::MOV_OUT_TO_UB_ALIGN)
-            length = std::min(most, (length * size + 31) / 32 * 32 / size);
+            length = std::min(most, rounded_up(length, 32 / size));
         int64_t line = piece.line + first;
         Area there = lines_are_columns ? part_of(tile, 0, line, length, bursts)
                                        : part_of(tile, line, 0, bursts, length);
@@ -100,11 +96,11 @@ void move_nz(Core &core, const TileRef &tile, const GlobalRef &g, bool store) {
         dma_box_columns(core, store, tile, g, i, rows, step, dense);
         const int64_t cols = std::min(tile.valid_cols - i * g.shape[1] * c0, g.shape[1] * c0);
         // whole boxes across, even where fewer columns are valid
-        const int64_t boxes = (std::max<int64_t>(0, cols) + c0 - 1) / c0;
+        const int64_t boxes = ceil_div(std::max<int64_t>(0, cols), c0);
         Area gm = lines_at(g.address + uint64_t(i * g.stride[0] * size), boxes, step * size,
                            (dense ? rows : 1) * c0 * size);
         if (!dense) {
-            gm.walk[0].count[1] = static_cast<uint32_t>((rows + box_rows - 1) / box_rows);
+            gm.walk[0].count[1] = static_cast<uint32_t>(ceil_div(rows, box_rows));
             gm.walk[0].step[1] = g.stride[2] * size;
             gm.walk[0].count[2] = static_cast<uint32_t>(box_rows);
             gm.walk[0].step[2] = g.stride[3] * size;
@@ -130,7 +126,7 @@ TILE_OP_BODY(TLOAD) {
         bytes[1].global = as_bytes(g);
         return op_TLOAD(core, {bytes, 2});
     }
-    check(core, "TLOAD", tile, g);
+    check(core, tile, g);
     if (operands.count > 2) return load_channels(core, operands);
     int size = type_size(tile.type);
     if (g.layout == NZ) return move_nz(core, tile, g, false);
@@ -144,7 +140,7 @@ TILE_OP_BODY(TLOAD) {
             core.unsupported("TLOAD of a %s tensor into a %s vector tile", columns ? "DN" : "ND",
                              tile.row_major ? "row-major" : "column-major");
         if (tile.pad) core.set_register(PipeId::MTE2, tile.pad);
-        for_pieces(g, length, line_step(core, "TLOAD", tile, g), [&](DmaPiece piece) {
+        for_pieces(g, length, line_step(core, tile, g), [&](DmaPiece piece) {
             piece.shift = line_shift(core, tile, g);
             load_piece(core, tile, piece, columns);
             issue_pieces(core, Instr::MOV_OUT_TO_UB_ALIGN, tile, piece, size, columns);
@@ -156,18 +152,17 @@ TILE_OP_BODY(TLOAD) {
     bool converts = tile.inner != 0;
     // the unit that makes boxes goes by the tensor's extents and stride
     if (converts && !core.register_based()) length = g.shape[columns ? 3 : 4];
-    const int64_t step = converts ? g.stride[columns ? 4 : 3] : line_step(core, "TLOAD", tile, g);
+    const int64_t step = converts ? g.stride[columns ? 4 : 3] : line_step(core, tile, g);
     for_pieces(g, length, step, [&](DmaPiece piece) {
         if (!converts) piece.shift = line_shift(core, tile, g);
         load_piece(core, tile, piece, columns);
         if (!converts) issue_pieces(core, Instr::MOV_OUT_TO_L1, tile, piece, size, columns);
     });
     if (!converts) return;
-    zero_box_tails(core, tile, line_count(g), length, columns);
-    int64_t lines = line_count(g);
+    const int64_t lines = line_count(g);
+    zero_box_tails(core, tile, lines, length, columns);
     // the tail of the last block of each line is zeroed
-    const int64_t filled =
-        std::min<int64_t>((length * size + 31) / 32 * 32 / size, columns ? tile.rows : tile.cols);
+    const int64_t filled = std::min<int64_t>(rounded_up(length, 32 / size), columns ? tile.rows : tile.cols);
     core.transfer(Instr::MOV_OUT_TO_L1_MULTI_ND2NZ, tile.type, lines_of_tensor(g, columns, length),
                   columns ? part_of(tile, 0, 0, filled, lines) : part_of(tile, 0, 0, lines, filled), lines,
                   length * size, g.stride[columns ? 4 : 3] * size);
@@ -184,7 +179,7 @@ TILE_OP_BODY(TSTORE) {
         bytes[1].tile = as_bytes(core, tile);
         return op_TSTORE(core, {bytes, 3});
     }
-    check(core, "TSTORE", tile, g);
+    check(core, tile, g);
     int size = type_size(tile.type);
     if (g.layout == NZ) return move_nz(core, tile, g, true);
     if (g.layout > NZ) core.unsupported("TSTORE to global layout %d", g.layout);
@@ -192,19 +187,14 @@ TILE_OP_BODY(TSTORE) {
     Instr instr = tile.space == Space::L1 ? Instr::MOV_L1_TO_OUT : Instr::MOV_UB_TO_OUT_ALIGN;
     if (tile.space != Space::UB && tile.space != Space::L1)
         core.kernel_error("TSTORE takes a Vec, Mat or Acc tile");
-    if (atomic) {
-        core.set_register(PipeId::S, static_cast<uint64_t>(tile.type));
-        core.set_register(PipeId::S, 1);
-    }
-    const bool adds = core.atomic_store = atomic || core.atomic_type != 0;
     const int64_t length = columns ? tile.valid_rows : tile.valid_cols;
-    for_pieces(g, length, line_step(core, "TSTORE", tile, g), [&](DmaPiece piece) {
-        piece.shift = line_shift(core, tile, g);
-        store_piece(core, tile, piece, columns, adds);
-        issue_pieces(core, instr, tile, piece, size, columns);
+    atomic_stores(core, tile.type, atomic, [&] {
+        for_pieces(g, length, line_step(core, tile, g), [&](DmaPiece piece) {
+            piece.shift = line_shift(core, tile, g);
+            store_piece(core, tile, piece, columns, core.atomic_store);
+            issue_pieces(core, instr, tile, piece, size, columns);
+        });
     });
-    core.atomic_store = false;
-    if (atomic) core.set_register(PipeId::S, 0);
 }
 
 } // namespace insight_trace::engine

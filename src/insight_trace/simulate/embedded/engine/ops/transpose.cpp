@@ -1,6 +1,5 @@
 // Transposition of a tile.
 #include "isa/composites.hpp"
-#include "isa/vector_unit.hpp"
 #include "ops/steps.hpp"
 
 namespace insight_trace::engine {
@@ -27,15 +26,15 @@ void transpose(Core &core, const Boxes &boxes) {
     for (int i = 0; i < 32; ++i) // a row of sixteen 32-bit elements is two blocks
         to[i] = boxes.to +
                 uint64_t(size == 4 ? i / 2 * boxes.to_pitch + i % 2 * kBlockBytes : i * boxes.to_pitch);
-    set_address_register(core, 2, from);
-    set_address_register(core, 3, from + 8);
-    set_address_register(core, 0, to);
-    set_address_register(core, 1, to + 8);
+    auto places = [&](int which, const uint64_t *list) { // of two registers
+        set_address_register(core, which, list);
+        set_address_register(core, which + 1, list + 8);
+    };
+    places(2, from);
+    places(0, to);
     if (bytes) {
-        set_address_register(core, 4, from + 16);
-        set_address_register(core, 5, from + 24);
-        set_address_register(core, 6, to + 16);
-        set_address_register(core, 7, to + 24);
+        places(4, from + 16);
+        places(6, to + 16);
     }
     VectorInstruction turn;
     turn.instr = Instr::VNCHWCONV;
@@ -62,29 +61,25 @@ TILE_OP_BODY(TTRANS) {
     if (operands.count > 3) return reorder_image(core, operands);
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
     int size = type_size(src.type);
-    if (size > 4) core.unsupported("TTRANS of %s tiles", type_name(src.type));
-    if (size != type_size(dst.type))
-        core.kernel_error("TTRANS: element types differ in size (%s and %s)", type_name(dst.type),
-                          type_name(src.type));
-    need_plain_rows(core, "TTRANS", dst, "result");
-    need_plain_rows(core, "TTRANS", src, "source");
+    if (size > 4) refuse_type(core, src.type);
+    same_size(core, dst, src);
+    need_plain_rows(core, dst, "result");
+    need_plain_rows(core, src, "source");
     if (is_empty(src)) return;
     int rows = src.valid_rows, cols = src.valid_cols;
-    if (dst.rows < cols || dst.cols < rows)
-        core.kernel_error("TTRANS: %d x %d does not fit a result of %d x %d", cols, rows, dst.rows, dst.cols);
+    need_room(core, dst, "result", cols, rows);
     int block = per_block(src.type), box_rows = size == 1 ? 32 : 16;
     if (dst.cols % box_rows || src.cols % block) { // element by element on the scalar unit
         handshake(core, PipeId::V, PipeId::S);
         for (int r = 0; r < rows; ++r)
             for (int c = 0; c < cols; ++c)
-                scalar_store(core, element_address(dst, int64_t(c) * dst.cols + r),
-                             scalar_load(core, element_address(src, int64_t(r) * src.cols + c), size), size);
+                copy_element(core, address_of(dst, c, r), address_of(src, r, c), size);
         handshake(core, PipeId::S, PipeId::V);
         return;
     }
     const uint32_t tmp = scratch_address(core, operands[2].tile);
     int across = static_cast<int>(ceil_div(cols, block)), down = rows / box_rows, rest = rows % box_rows;
-    const int64_t pitch = ceil_div(rows, box_rows) * box_rows * size; // bytes of the scratch tile's rows
+    const int64_t pitch = rounded_up(rows, box_rows) * size; // bytes of the scratch tile's rows
     auto blocks = [&](int64_t bytes) { return static_cast<uint16_t>(bytes / kBlockBytes); };
     if (down)
         for (int i = 0; i < across; ++i)
@@ -94,7 +89,7 @@ TILE_OP_BODY(TTRANS) {
     if (rest)
         transpose(core, {src, element_address(src, int64_t(down) * box_rows * src.cols), rest,
                          tmp + uint32_t(down * box_rows * size), pitch, across, blocks(block * pitch), 1});
-    core.barrier(PipeId::V);
+    barrier(core);
     copy_lines(core, dst.type, {dst.address, int64_t(dst.cols) * size}, {tmp, pitch}, cols,
                int64_t(rows) * size);
 }

@@ -19,14 +19,9 @@ Lines Lines::as(int other) const {
     return seen;
 }
 
-uint64_t Lines::extent() const {
-    if (lines <= 0 || width <= 0) return 0;
-    return uint64_t(lines - 1) * uint64_t(pitch) + uint64_t(width);
-}
-
-Lines lines_of(Core &core, const char *op, const TileRef &tile) {
-    if (tile.space != Space::UB) core.kernel_error("%s works on Vec tiles, in UB", op);
-    if (tile.inner != 0) core.unsupported("%s of tiles with inner boxes (NZ, ZN)", op);
+Lines lines_of(Core &core, const TileRef &tile) {
+    if (tile.space != Space::UB) core.kernel_error("%s works on Vec tiles, in UB", core.op);
+    if (tile.inner != 0) core.unsupported("%s of tiles with inner boxes (NZ, ZN)", core.op);
     bool rows = tile.row_major;
     Lines seen{};
     seen.rows = rows;
@@ -38,17 +33,17 @@ Lines lines_of(Core &core, const char *op, const TileRef &tile) {
     seen.fixed_width = !(tile.dynamic & (rows ? 2 : 1));
     seen.size = type_size(tile.type);
     if (seen.width > seen.pitch || seen.lines > seen.tile_lines)
-        core.kernel_error("%s: a tile of %d x %d cannot have %d x %d valid elements", op, tile.rows,
+        core.kernel_error("%s: a tile of %d x %d cannot have %d x %d valid elements", core.op, tile.rows,
                           tile.cols, tile.valid_rows, tile.valid_cols);
     return seen;
 }
 
-Lines lines_of(Core &core, const char *op, const TileRef &tile, const Lines &valid) {
-    Lines seen = lines_of(core, op, tile);
-    if (seen.rows != valid.rows) core.kernel_error("%s mixes row-major and column-major tiles", op);
+Lines lines_of(Core &core, const TileRef &tile, const Lines &valid) {
+    Lines seen = lines_of(core, tile);
+    if (seen.rows != valid.rows) core.kernel_error("%s mixes row-major and column-major tiles", core.op);
     if (valid.lines > seen.tile_lines || valid.width > seen.pitch)
-        core.kernel_error("%s: the destination has %d x %d valid elements, a source tile only %d x %d", op,
-                          valid.lines, valid.width, seen.tile_lines, seen.pitch);
+        core.kernel_error("%s: the destination has %d x %d valid elements, a source tile only %d x %d",
+                          core.op, valid.lines, valid.width, seen.tile_lines, seen.pitch);
     seen.lines = valid.lines;
     seen.width = valid.width;
     return seen;

@@ -26,12 +26,15 @@ struct Lines {
     int blocks() const { return pitch * size / 32; } // from one line to the next
     // The same bytes as elements of another size (bitwise instructions know only 16-bit elements).
     Lines as(int other) const;
-    uint64_t extent() const; // elements from the first valid one to the last, both included
+    // An element, as the place of an operand whose repeats are `stride` blocks apart.
+    VectorOperand at(int64_t line, int64_t column = 0, int64_t stride = 8) const {
+        return VectorOperand(address + static_cast<uint64_t>((line * pitch + column) * size), stride);
+    }
 };
 
 // The valid part of `tile`; fails when the tile is not in UB, has boxes or holds less than `valid` elements.
-Lines lines_of(Core &core, const char *op, const TileRef &tile);
-Lines lines_of(Core &core, const char *op, const TileRef &tile, const Lines &valid);
+Lines lines_of(Core &core, const TileRef &tile);
+Lines lines_of(Core &core, const TileRef &tile, const Lines &valid);
 
 // One place in a walk where the op's instructions go.
 struct Step {

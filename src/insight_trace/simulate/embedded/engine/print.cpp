@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <string>
 
-#include "elementwise.hpp"
+#include "elements.hpp"
 
 namespace insight_trace::engine {
 

@@ -1,7 +1,7 @@
 // The cores of one cluster reach into each other's memory on chips with vector functions.
 #pragma once
 
-#include "../machine.hpp"
+#include "machine.hpp"
 
 namespace insight_trace::engine {
 
