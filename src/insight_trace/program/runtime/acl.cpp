@@ -1,6 +1,5 @@
-// The functions of acl.h, rt.h and platform_ascendc.h.
+// The functions of acl.h and rt.h.
 #include <cmath>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,7 +13,6 @@
 #include "acl/acl.h"
 #include "runtime.hpp"
 #include "runtime/rt.h"
-#include "tiling/platform/platform_ascendc.h"
 
 using namespace insight_trace_program;
 
@@ -670,60 +668,3 @@ uint64_t insight_trace_memory_used(void) { return device().memory.used(); }
 #undef NOT_THERE
 
 __attribute__((destructor)) static void at_the_end() { device().say_unfinished_copies(); }
-
-// Messages of the vendor's host libraries: errors are shown.
-extern "C" int CheckLogLevel(int, int level) { return level == 3; }
-extern "C" void DlogRecord(int, int, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-}
-
-namespace platform_ascendc {
-uint32_t PlatformAscendC::GetCoreNumAic() const { return static_cast<uint32_t>(device().chip().cube_cores); }
-uint32_t PlatformAscendC::GetCoreNumAiv() const {
-    return static_cast<uint32_t>(device().chip().vector_cores);
-}
-void PlatformAscendC::GetCoreMemSize(const CoreMemType &memory, uint64_t &size) const {
-    const bool a5 = device().chip().soc.find("950") != std::string::npos;
-    switch (memory) {
-    case CoreMemType::L0_A:
-    case CoreMemType::L0_B:
-        size = 64 << 10;
-        break;
-    case CoreMemType::L0_C:
-        size = (a5 ? 256 : 128) << 10;
-        break;
-    case CoreMemType::L1:
-        size = 512 << 10;
-        break;
-    case CoreMemType::L2:
-        size = static_cast<uint64_t>(device().chip().l2);
-        break;
-    case CoreMemType::UB:
-        size = static_cast<uint64_t>(device().chip().ub);
-        break;
-    case CoreMemType::HBM:
-        size = 64ull << 30;
-        break;
-    case CoreMemType::BT:
-        size = 1 << 10;
-        break;
-    default:
-        size = 0;
-    }
-}
-SocVersion PlatformAscendC::GetSocVersion() const {
-    return device().chip().soc.find("950") != std::string::npos ? SocVersion::ASCEND950
-                                                                : SocVersion::ASCEND910B;
-}
-PlatformAscendC *PlatformAscendCManager::GetInstance() {
-    static PlatformAscendC one;
-    return &one;
-}
-NpuArch PlatformAscendC::GetCurNpuArch() const {
-    return GetSocVersion() == SocVersion::ASCEND950 ? NpuArch::DAV_3510 : NpuArch::DAV_2201;
-}
-PlatformAscendC *PlatformAscendCManager::GetInstance(const char *) { return GetInstance(); }
-} // namespace platform_ascendc
