@@ -255,10 +255,13 @@ def test_what_the_chips_do_not_have_is_refused_by_name():
     acc, left, left_scales, right, right_scales = operands
     nibbles = narrow_tile(np.zeros((64, 16), np.uint8), E2M1, layout="ZN", space="l0b")
     mixed = failure_of("TMATMUL_MX", acc, left, left_scales, nibbles, right_scales, target="a5")
-    assert (mixed.fault, mixed.message) == (Fault.NOT_SUPPORTED, "TMATMUL_MX of F8E4M3 by F4E2M1 tiles")
+    assert (mixed.fault, mixed.message) == (
+        Fault.NOT_SUPPORTED,
+        "TMATMUL_MX of F8E4M3 by F4E2M1 tiles into F32",
+    )
     high = narrow_tile(np.zeros((16, 64), np.uint8), HIF8, layout="NZ", space="l0a")
     scaled = failure_of("TMATMUL_MX", acc, high, left_scales, right, right_scales, target="a5")
-    assert scaled.message == "TMATMUL_MX of HIF8 by F8E4M3 tiles"
+    assert scaled.message == "TMATMUL_MX of HIF8 by F8E4M3 tiles into F32"
     four = narrow_tile(np.zeros((16, 64), np.uint8), E2M1, layout="NZ", space="l0a")
     plain = failure_of("TMATMUL", acc, four, nibbles)  # on neither
     assert plain.message == "TMATMUL of F4E2M1 by F4E2M1 tiles into F32"

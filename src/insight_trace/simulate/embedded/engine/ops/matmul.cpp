@@ -34,8 +34,8 @@ void check_product(Core &core, const TileRef &a, const TileRef &b, const TileRef
 void matmul(Core &core, const TileRef &c, const TileRef *added, bool added_is_row, const TileRef &left,
             const TileRef &b) {
     const TileRef a = compact_if_larger(core, left);
-    check_product(core, a, b, c);
     if (!has_products(core, a.type, b.type, c.type)) refuse_product(core, a, b, c);
+    check_product(core, a, b, c);
     multiply_tiles(core, c, added, added_is_row, a, b);
 }
 
@@ -59,10 +59,10 @@ TILE_OP_BODY(TMATMUL_MX) {
     const TileRef &a = operands[first].tile, &a_scale = operands[first + 1].tile;
     const TileRef &b = operands[first + 2].tile, &b_scale = operands[first + 3].tile;
     if (!core.register_based()) core.unsupported("TMATMUL_MX on this chip: only a5 multiplies with scales");
-    check_product(core, a, b, c);
     if (!has_scaled_products(a.type) || !has_scaled_products(b.type) || c.type != Type::F32 ||
         is_nibble(a.type) != is_nibble(b.type))
         refuse_product(core, a, b, c);
+    check_product(core, a, b, c);
     if (a_scale.type != Type::F8E8M0 || b_scale.type != Type::F8E8M0)
         core.kernel_error("TMATMUL_MX takes scales of float8_e8m0_t");
     if (a.cols % 64) core.kernel_error("TMATMUL_MX takes Left tiles of whole 64 columns, not %d", a.cols);
