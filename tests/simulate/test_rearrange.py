@@ -323,7 +323,7 @@ def test_interleaving_and_its_inverse(kind, data):
 
 
 @pytest.mark.parametrize(
-    ("op", "said"), [("TGATHER", "element -1"), ("TSCATTER", "index -1"), ("TTRANS", "does not fit")]
+    ("op", "said"), [("TGATHER", "element -1"), ("TSCATTER", "index -1"), ("TTRANS", "do not fit")]
 )
 def test_misuse_is_the_kernels_fault(op, said):
     eight, index = np.zeros((8, 8), np.float32), np.full((8, 8), -1, np.int32)
