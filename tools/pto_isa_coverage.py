@@ -284,7 +284,7 @@ class Bench:
             [*flags, *(f"-I{folder}" for folder in folders)],
             content_key(content),
         )
-        return self.toolchain.host_object(source / "main.cpp", "test program", folders, [*flags, *first])
+        return self.toolchain.host_object(source / "main.cpp", "test program", folders, flags, first)
 
     def _uncompiled(self, source: Path, message: str, where: str = "") -> tuple[Outcome, ...]:
         text = (source / "main.cpp").read_text(encoding="utf-8", errors="replace")

@@ -303,16 +303,21 @@ class Toolchain(Struct, frozen=True, dict=True):
         return self.ascendc_folders if ascendc.is_ascendc(source, [Path(d) for d in include_dirs]) else []
 
     def host_object(
-        self, source: Path, what: str, include_dirs: Sequence[Path], defines: Sequence[str] = ()
-    ) -> Path:
-        """Host code of a scene (its orchestration) as a shared object, against headers in `include_dirs`."""
+        self, source: Path, what: str, include_dirs: Sequence[Path], defines: Sequence[str] = (),
+        first_header: Sequence[str] = (),
+    ) -> Path:  # fmt: skip
+        """Host code of a scene (its orchestration) as a shared object, against headers in `include_dirs`. It reads the C++
+        library precompiled, or what `first_header` names in its place."""
         try:
             text = read_regular(source, most=limits.SOURCE_BYTES)
         except OSError as error:
             raise InputError(f"the {what} cannot be read: {error.strerror}", where=str(source)) from None
         flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-w", *_SAME_EVERYWHERE, *sanitizers(), *defines]
         includes = [f"-I{folder.absolute()}" for folder in (*include_dirs, source.parent)]
-        first = lambda: self._precompiled("host", HOST_PRELUDE, flags, self.identity)  # noqa: E731
+
+        def first() -> list[str]:
+            return list(first_header) or self._precompiled("host", HOST_PRELUDE, flags, self.identity)
+
         return self._shared_object(what, source, text, flags, includes, first, Sandbox.chosen())
 
     def _shared_object(
