@@ -134,11 +134,11 @@ int64_t Timeline::reach(uint32_t row) {
 }
 
 void Timeline::begin_block(int64_t at, bool cold) {
-    uint32_t last = blocks_[begun_][0];
-    for (uint32_t core : blocks_[begun_]) {
+    const std::vector<uint32_t> &block = blocks_[begun_]; // without a core where only another block is placed
+    for (size_t i = 0; i < block.size(); ++i) {
+        const uint32_t core = block[i];
         cores_[core]->cold = cold;
-        cores_[core]->follows = given_[core].cube == given_[last].cube && core != last;
-        last = core;
+        cores_[core]->follows = i > 0 && given_[core].cube == given_[block[i - 1]].cube;
         cores_[core]->now = at;
         cores_[core]->begun = true;
         times_[core].start = Clock::whole(at);
@@ -168,7 +168,7 @@ void Timeline::take_steps(uint32_t index, uint32_t last_row) {
     int64_t end = 0;
     const std::vector<uint32_t> &ended = blocks_[static_cast<size_t>(core.block)];
     for (uint32_t other : ended) end = std::max(end, cores_[other]->now);
-    walks_->take_over(clusters_[ended[0]], clusters_[blocks_[begun_][0]]);
+    if (!blocks_[begun_].empty()) walks_->take_over(clusters_[ended[0]], clusters_[blocks_[begun_][0]]);
     begin_block(end + next_block_, false);
 }
 
