@@ -235,9 +235,8 @@ def _tests(place: Place, path: Path, name: str) -> Row:
 def _script(place: Place, path: Path, name: str) -> Row:
     done = place.run([place.python, path.name], path.parent)
     right = done.returncode == 0
-    own = (
-        done.stderr.split("\nkernel ")[0].replace("insight-trace: the program launched no kernel", "").strip()
-    )
+    # what exec itself says stands behind the program's own lines
+    own = re.split(r"\nkernel |insight-trace: the program launched no kernel", done.stderr)[0].strip()
     said = (own or done.stdout.strip()).splitlines()
     note = "" if right else (said or [""])[-1][:200]
     if done.returncode == 124:

@@ -15,10 +15,10 @@ def test_a_measured_instruction_rests_on_nothing() -> None:
 
 
 def test_an_estimated_instruction_counts_with_its_whole_time() -> None:
-    done = run_program([vector(10, "VSCATTER"), vector(64)])  # 24 + 10 x 12; measured: 26 + 64
+    done = run_program([vector(20, "VMADDRELU"), vector(64)])  # 24 + 20 x 6; measured: 26 + 64
     share = estimate_share(done, load_chip())
     assert [(e.parameter, e.instructions, e.cycles) for e in share.estimates] == [
-        ("vector.VSCATTER.any", 1, 144)
+        ("vector.VMADDRELU.any", 1, 144)
     ]
     end = 1  # of the program
     assert share.share == pytest.approx(144 / (144 + 90 + end))
