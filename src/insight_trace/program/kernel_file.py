@@ -187,8 +187,9 @@ def _with_macros_of_kernels(text: str) -> str:
         parameters = [word.strip() for word in listed.split(",")]
         for call in re.finditer(rf"^[ \t]*{name}\(([^()\n]*)\)", text, re.M):
             given = dict(zip(parameters, (word.strip() for word in call[1].split(",")), strict=False))
-            words = (given.get(word, word) for word in re.split(r"(\w+)", body))
-            made += "\n" + re.sub(r"\s*##\s*", "", "".join(words)).replace("\\\n", "\n")
+            pieces: list[str] = re.split(r"(\w+)", body)
+            words = "".join(given.get(piece, piece) for piece in pieces)
+            made += "\n" + re.sub(r"\s*##\s*", "", words).replace("\\\n", "\n")
     return made
 
 
