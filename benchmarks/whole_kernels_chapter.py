@@ -206,6 +206,8 @@ def chapter(rows: Sequence[Row]) -> list[str]:
         "`page.turn`, which 16 cores with 2048 columns set; the other 16 rows of the table, all first launches of the 910B",
         "and, as an estimate, of the 950 are tests of it. Its rows of 1024 columns are still 17 to 28 % too fast, those of",
         "8192 on one and two cores a sixth too slow: this kernel waits more for itself here than there.",
+        "That cores of a cluster share what they looked up, and that stores do not wait for it, was chosen when the rows of",
+        "4096 and 8192 columns on one core had been seen (1.73 and 1.56 otherwise): for that these two are no tests.",
         "",
         "Sixteen cores. Attention beside torch takes a third longer for each tile on 16 cores than on 8, at 3.7 TB/s, where",
         "24 cores of the kernel with larger tiles reach 5. What it has more of is flags: nine for each tile of 256 columns;",
