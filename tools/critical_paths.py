@@ -146,8 +146,12 @@ def main(argv: list[str]) -> int:
     toolchain = Toolchain.find()
     toolchain.runner()
     how = EmbeddedOptions(seconds=options.seconds, timing_only=True)
+    found = []
     with ThreadPoolExecutor(max(1, options.jobs)) as pool:
-        found = list(pool.map(lambda source: walk(root, source, toolchain, how), sources))
+        for one in pool.map(lambda source: walk(root, source, toolchain, how), sources):
+            found.append(one)
+            print(f"\r{len(found)} of {len(sources)}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
     print("\n".join(report(found, advice=options.advice)))
     return int(
         any(one.stands_idle or one.differs for one in found) or not any(not one.failed for one in found)
