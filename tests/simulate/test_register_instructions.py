@@ -3,6 +3,7 @@
 One kernel runs all of them: row r of the 64 rows of 256 bytes that it stores is what the r-th one left.
 """
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -193,3 +194,42 @@ def test_a_function_is_one_push_and_a_record_for_each_kind_of_instruction(ran: A
     names = [columns.names[i] for i in columns.name]
     assert names.count("VF") == 1
     assert {"RV_VADD", "RV_VMULS", "RV_VCADD", "RV_VCMAX"} <= set(names), set(names)
+
+
+_UNWRITTEN = """\
+    auto *f = (__ubuf__ float *)0x0;
+    copy_gm_to_ubuf(f, data_in(args, 0), 0, 1, 8, 0, 0);
+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    __VEC_SCOPE__ {
+        vector_u32 x, y, z, zero;
+        vector_bool all = pset_b32(PAT_ALL);
+        vlds(x, f, 0, NORM);
+        vxor(zero, zero, zero, all);
+        vsel(z, x, y, all);
+        vor(z, z, zero, all);
+        LAST;
+        vsts(z, (__ubuf__ uint32_t *)f, 0, NORM_B32, all);
+    }
+    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    copy_ubuf_to_gm(data_in(args, 0), f, 0, 1, 8, 0, 0);
+    pipe_barrier(PIPE_ALL);"""
+
+
+def _run_with(last: str, folder: Path) -> Any:
+    kernel = Kernel("unwritten", write_kernel(folder, _UNWRITTEN.replace("LAST", last)), CoreType.AIV)
+    return run([kernel], [np.arange(64, dtype=np.float32)], [0], target="a5")
+
+
+@pytest.mark.parametrize("last", ["vand(z, x, y, all)", "vmula(y, x, x, all)", "vcmp_lt(all, x, y, all)"])
+def test_numbers_of_a_register_that_nothing_was_written_to_are_refused(last: str, tmp_path: Path) -> None:
+    failure = _run_with(last, tmp_path).failure
+    assert failure is not None
+    name = last.split("(")[0]
+    assert f"{name} takes a vector register that nothing was written to" in str(failure)
+
+
+def test_lanes_that_no_instruction_uses_may_be_unwritten(tmp_path: Path) -> None:
+    done = _run_with("vand(z, z, y, pset_b32(PAT_ALLF), MODE_MERGING)", tmp_path)
+    assert np.array_equal(outputs(done)[0], np.arange(64, dtype=np.float32))
