@@ -3,6 +3,7 @@
 One kernel runs all of them: row r of the 64 rows of 256 bytes that it stores is what the r-th one left.
 """
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,21 @@ _KERNEL = """\
         vmadd(z, y, x, all);                        keep(z, 36);
         vcvt(g, y, all, ROUND_R, RS_ENABLE, PART_ODD);
         vor(sum, h, g, pset_b16(PAT_ALL));          keep(sum, 37);
+        vcvt(i, x, all, ROUND_Z, RS_ENABLE);
+        vector_s32 j, k;
+        vcvt(j, y, all, ROUND_A, RS_ENABLE);
+        vmod(k, i, j, all);                         keep(k, 38);
+        vlds(x, f, 384, NORM);
+        vlds(y, f, 448, NORM);
+        vdiv(z, x, y, all);                         keep(z, 39);
+        vexp(z, x, all);                            keep(z, 40);
+        vln(z, x, all);                             keep(z, 41);
+        vsqrt(z, x, all);                           keep(z, 42);
+        vlds(x, f, 0, NORM);
+        vlds(y, f, 64, NORM);
+        vsts(x, y, (__ubuf__ float *)(out + 43 * 256), 0, INTLV_B32, some);
+        vcmps_lt(p, x, 0.0f, pset_b32(PAT_VL16));
+        vsts(x, y, (__ubuf__ float *)(out + 45 * 256), 0, INTLV_B32, p);
         mem_bar(VST_VLD);
     }
     set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
@@ -98,10 +114,21 @@ _KERNEL = """\
     copy_ubuf_to_gm(data_in(args, 1), out, 0, 1, 512, 0, 0);
     pipe_barrier(PIPE_ALL);"""
 
+# each with its divisor: what a division does with subnormal numbers
+_PAIRS = [(-126, 2), (-125, -127), (-130, 1), (-130, -20), (-140, -145)]
+_DIVIDENDS = np.full(64, 1.5, np.float32)
+_DIVISORS = np.full(64, 3, np.float32)
+_DIVIDENDS[:5] = [2.0**a for a, _ in _PAIRS]
+_DIVISORS[:5] = [2.0**b for _, b in _PAIRS]
+_DIVIDENDS[5:7], _DIVISORS[5:7] = [1, -88], [-5.01923249665106e-39, 2]
+
 
 @pytest.fixture(scope="module")
 def memory() -> NDArray[np.float32]:
-    return np.random.default_rng(95).uniform(-9, 9, 512).astype(np.float32)
+    made = np.random.default_rng(95).uniform(-9, 9, 512).astype(np.float32)
+    made[384:448] = _DIVIDENDS
+    made[448:512] = _DIVISORS
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +214,19 @@ def test_each_instruction_leaves_what_numpy_computes(ran: Any, memory: NDArray[n
     assert rows[32, :64].tolist() == x.view(np.uint8)[0:128:2].tolist()
     assert np.array_equal(np.unpackbits(rows[34, :32], bitorder="little"), predicate)
     assert rows[34, :32].tobytes() == rows[34, 32:64].tobytes()
+    whole = np.trunc(x).astype(np.int32), np.where(y < 0, np.ceil(y - 0.5), np.floor(y + 0.5)).astype(np.int32)
+    some = whole[1] != 0
+    assert rows[38].view(np.int32)[some].tolist() == (whole[0][some] % whole[1][some]).tolist(), "the sign of the divisor"
+    assert floats[43:45].reshape(-1).tolist() == [*both[:80], *[-7] * 48], "pairs of which the lane is on"
+    negative = np.repeat((x < 0) & (np.arange(64) < 16), 2)
+    assert floats[45:47].reshape(-1).tolist() == np.where(negative, both, -7).tolist()
+    words = rows.view(np.uint32)
+    assert words[39, :6].tolist() == [0, 0x7F800000, 0, 0, 0x7FFFFFFF, 0xFF800000]
+    assert floats[39, 6:8].tolist() == [-44, 0.5]
+    assert floats[40, 1:7].tolist()[-1] == 0, "exp(-88) is subnormal"
+    assert floats[40, :5].tolist() == [1] * 5
+    assert floats[41, :5].tolist() == pytest.approx([-126 * math.log(2), -125 * math.log(2)] + [-math.inf] * 3)
+    assert floats[42, :5].tolist() == pytest.approx([2.0**-63, 2.0**-62.5, 0, 0, 0])
 
 
 def test_a_function_is_one_push_and_a_record_for_each_kind_of_instruction(ran: Any) -> None:
