@@ -17,7 +17,8 @@ unsupported, uncompiled, or has no data: its generator failed, or a file that it
 Every case is run once more with its kernels left out. One that stays right then proves nothing, and counts as nodata,
 unless its golden is zero: those are listed at the end. A case is stale, and not wrong,
 if an earlier generator in the checkout's own history made the golden that it gives: kernel and golden then are not of
-one revision. Results are kept in the scratch folder; a folder is run again when something that goes into it has
+one revision. It is raced, and not wrong, if it is right in one of sixteen made-up orders of its cores and pipes: its
+kernel does not say which comes first, and on the chip their times decide. Results are kept in the scratch folder; a folder is run again when something that goes into it has
 changed.
 """
 
@@ -58,7 +59,7 @@ STAND_INS = HERE / "pto_isa" / "include"
 TEST_PROGRAM = STAND_INS / "test_program.hpp"
 DRIVER = HERE / "pto_isa" / "driver.cpp"
 FAMILIES = ("a2a3", "a5")
-STATES = ("right", "wrong", "refused", "unsupported", "uncompiled", "nodata", "stale")
+STATES = ("right", "wrong", "refused", "unsupported", "uncompiled", "nodata", "stale", "raced")
 # how the driver says that a case ended -> what that counts as
 _STATE = {
     "right": "right",
@@ -76,6 +77,7 @@ _ARCH = re.compile(r"pto_(vec|cube|mix)_st\(\s*(\w+)")
 _GENERATOR_SECONDS = 900
 _DRIVER_SECONDS = 3000
 _REVISIONS = 8  # of a generator, the newest first
+_ORDERS = 16  # made up, of the cores of a case that is wrong
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,7 @@ class Bench:
             outcomes = self._without_kernels(family, program, objects, place, outcomes)
             if any(one.state == "wrong" for one in outcomes):
                 outcomes = self._as_before(family, source, program, objects, outcomes)
+                outcomes = self._in_other_orders(family, program, objects, place, outcomes)
             self._keep(place, key, outcomes)
         return Folder(family, source.name, True, outcomes)
 
@@ -221,6 +224,30 @@ class Bench:
             shutil.rmtree(place)
         return now
 
+    def _in_other_orders(
+        self,
+        family: str,
+        program: Path,
+        objects: list[tuple[str, Path]],
+        place: Path,
+        now: tuple[Outcome, ...],
+    ) -> tuple[Outcome, ...]:
+        """Wrong cases whose numbers depend on which core comes first."""
+        for order in range(1, _ORDERS + 1):
+            wrong = [one.case for one in now if one.state == "wrong"]
+            if not wrong:
+                break
+            lines = [f"order\t{order}", *(f"case\t{escape(case)}" for case in wrong)]
+            then = {one.case: one.state for one in self._drive(family, program, objects, place, "", lines)}
+            said = f"right in made-up order {order}: nothing says which of its cores comes first"
+            now = tuple(
+                Outcome(one.case, "raced", said)
+                if one.state == "wrong" and then.get(one.case) == "right"
+                else one
+                for one in now
+            )
+        return now
+
     def _without_kernels(
         self,
         family: str,
@@ -230,7 +257,7 @@ class Bench:
         now: tuple[Outcome, ...],
     ) -> tuple[Outcome, ...]:
         """Cases that are right and stay so with no kernel run: by a golden of zeros, or by no data at all."""
-        then = {one.case: one.state for one in self._drive(family, program, objects, place, "", without=True)}
+        then = {one.case: one.state for one in self._drive(family, program, objects, place, "", ["without_kernels"])}
         found = []
         for one in now:
             if one.state == "right" and then.get(one.case) == "right":
@@ -329,8 +356,7 @@ class Bench:
         objects: list[tuple[str, Path]],
         place: Path,
         no_data: str,
-        *,
-        without: bool = False,
+        further: Sequence[str] = (),
     ) -> tuple[Outcome, ...]:
         run, result = place / "bin", place / "result"
         run.mkdir(exist_ok=True)
@@ -342,9 +368,9 @@ class Bench:
             f"directory\t{escape(str(run))}",
             f"result\t{escape(str(result))}",
             f"seconds\t{self.seconds}",
-            *(["without_kernels"] if without else []),
+            *further,
         ]
-        if self.streams and not without:
+        if self.streams and not further:
             own = self.streams / family / place.name
             shutil.rmtree(own, ignore_errors=True)
             own.mkdir(parents=True)

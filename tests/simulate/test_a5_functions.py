@@ -175,6 +175,26 @@ def test_its_memories_are_larger():
         run_tile_op("TEXP", tile(np.zeros((8, 64), np.float32), far), tile(ones), target="a2a3")
 
 
+def test_halves_past_the_largest_stay_infinite_there_unless_ctrl_says_else():
+    values = np.full((1, 64), 20, np.float16)
+    values[0, 0] = 0
+    into = tile(np.zeros((1, 64), np.float16))
+    for op, first in (("TEXP", 1), ("TLOG", -np.inf)):
+        there = run_tile_op(op, into, tile(values), target="a5").matrix(0)
+        assert there[0, 0] == first
+    assert np.isinf(run_tile_op("TEXP", into, tile(values), target="a5").matrix(0)[0, 1])
+    assert run_tile_op("TEXP", into, tile(values), target="a2a3").matrix(0)[0, 1] == 65504
+    assert run_tile_op("TLOG", into, tile(values), target="a2a3").matrix(0)[0, 0] == -65504
+
+
+def test_quotients_flush_subnormal_numbers_there():
+    a, b = np.full((1, 64), 2.0**-126, np.float32), np.full((1, 64), 4, np.float32)
+    a[0, 1], b[0, 1] = 2.0**-125, 2.0**-127
+    operands = tile(np.zeros((1, 64), np.float32)), tile(a, 0x1000), tile(b, 0x2000)
+    assert run_tile_op("TDIV", *operands, target="a5").matrix(0)[0, :2].tolist() == [0, np.inf]
+    assert run_tile_op("TDIV", *operands, target="a2a3").matrix(0)[0, :2].tolist() == [2.0**-128, 4]
+
+
 # --- chips
 
 

@@ -39,6 +39,25 @@ template <typename T, int N> void LaunchDouble(T* out, T* in, void* stream)
         <<<1, nullptr, stream>>>(out, in);
 }
 template void LaunchDouble<float, 512>(float* out, float* in, void* stream);
+
+// Two blocks store to the same place: who is last?
+__global__ AICORE void runLast(__gm__ float __out__* out, __gm__ float __in__* in)
+{
+    Tile<TileType::Vec, float, 1, 512> tile;
+    TASSIGN(tile, 0x0);
+    GlobalTensor<float, Shape<1, 1, 1, 1, 512>, Stride<1, 1, 1, 512, 1>> from(in), to(out);
+    TLOAD(tile, from);
+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    TMULS(tile, tile, float(2 - get_block_idx()));
+    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    TSTORE(to, tile);
+}
+void LaunchLast(float* out, float* in, void* stream)
+{
+    runLast<<<2, nullptr, stream>>>(out, in);
+}
 """
 _MAIN = """\
 #include "acl/acl.h"
@@ -50,7 +69,8 @@ protected:
     void SetUp() override {}
 };
 template <typename T, int N> void LaunchDouble(T* out, T* in, void* stream);
-static void check(size_t elements)
+void LaunchLast(float* out, float* in, void* stream);
+static void check(size_t elements, bool last = false)
 {
     auto* info = testing::UnitTest::GetInstance()->current_test_info();
     std::string folder = std::string("../") + info->test_suite_name() + "." + info->name();
@@ -64,7 +84,8 @@ static void check(size_t elements)
     aclrtMalloc((void**)&in, elements * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST);
     aclrtMalloc((void**)&out, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
     aclrtMemcpy(in, bytes, host, elements * sizeof(float), ACL_MEMCPY_HOST_TO_DEVICE);
-    LaunchDouble<float, 512>(out, in, nullptr);
+    if (last) LaunchLast(out, in, nullptr);
+    else LaunchDouble<float, 512>(out, in, nullptr);
     aclrtMemcpy(host, bytes, out, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
     for (int i = 0; i < 512; ++i) EXPECT_EQ(host[i], golden[i]) << i;
 }
@@ -75,12 +96,14 @@ TEST_F(DoubleTest, short_input) { check(32); }
 TEST_F(DoubleTest, zeroed) { check(512); }
 TEST_F(DoubleTest, absent) { check(512); }
 TEST_F(DoubleTest, blind) {}
+TEST_F(DoubleTest, last) { check(512, true); }
 """
 _DATA = """\
 import os
 import numpy as np
 values = np.arange(512, dtype=np.float32)
-for name, factor in (("doubled", 2), ("tripled", 3), ("once_doubled", 3), ("short_input", 2), ("zeroed", 0)):
+for name, factor in (("doubled", 2), ("tripled", 3), ("once_doubled", 3), ("short_input", 2), ("zeroed", 0),
+                     ("last", 2)):
     os.makedirs(f"DoubleTest.{name}", exist_ok=True)
     (values * bool(factor)).tofile(f"DoubleTest.{name}/input.bin")
     (values * factor).tofile(f"DoubleTest.{name}/golden.bin")
@@ -130,7 +153,7 @@ def test_every_case_of_a_checkout_is_counted_by_how_it_ended(checkout: Path, tmp
         assert done.returncode == 0, done.stderr
         lines = done.stdout.splitlines()
         assert lines[-6] == "1 of 2 folders compile unmodified"
-        wanted = "total=14 right=2 wrong=1 refused=1 unsupported=0 uncompiled=7 nodata=2 stale=1"
+        wanted = "total=16 right=2 wrong=1 refused=1 unsupported=0 uncompiled=8 nodata=2 stale=1 raced=1"
         assert lines[-5] == f"PTO_ISA a2a3 {wanted}"
         assert lines[-4].split()[:5] == ["1", "of", "the", "right", "ones"]
         assert lines[-3].strip() == "DoubleTest.zeroed"
@@ -141,6 +164,7 @@ def test_every_case_of_a_checkout_is_counted_by_how_it_ended(checkout: Path, tmp
     assert outcomes["DoubleTest.tripled"]["state"] == "wrong"
     assert outcomes["DoubleTest.once_doubled"]["message"].startswith("right by the generator of ")
     assert outcomes["DoubleTest.short_input"]["place"] == "double_kernel.cpp:11"
+    assert outcomes["DoubleTest.last"]["message"].startswith("right in made-up order ")
     # zeros equal zeros: without data, or with nothing compared, a case proves nothing
     assert outcomes["DoubleTest.absent"]["state"] == "nodata"
     assert outcomes["DoubleTest.absent"]["message"] == "golden.bin is not there"

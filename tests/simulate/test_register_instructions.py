@@ -3,6 +3,8 @@
 One kernel runs all of them: row r of the 64 rows of 256 bytes that it stores is what the r-th one left.
 """
 
+import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -90,6 +92,21 @@ _KERNEL = """\
         vmadd(z, y, x, all);                        keep(z, 36);
         vcvt(g, y, all, ROUND_R, RS_ENABLE, PART_ODD);
         vor(sum, h, g, pset_b16(PAT_ALL));          keep(sum, 37);
+        vcvt(i, x, all, ROUND_Z, RS_ENABLE);
+        vector_s32 j, k;
+        vcvt(j, y, all, ROUND_A, RS_ENABLE);
+        vmod(k, i, j, all);                         keep(k, 38);
+        vlds(x, f, 384, NORM);
+        vlds(y, f, 448, NORM);
+        vdiv(z, x, y, all);                         keep(z, 39);
+        vexp(z, x, all);                            keep(z, 40);
+        vln(z, x, all);                             keep(z, 41);
+        vsqrt(z, x, all);                           keep(z, 42);
+        vlds(x, f, 0, NORM);
+        vlds(y, f, 64, NORM);
+        vsts(x, y, (__ubuf__ float *)(out + 43 * 256), 0, INTLV_B32, some);
+        vcmps_lt(p, x, 0.0f, pset_b32(PAT_VL16));
+        vsts(x, y, (__ubuf__ float *)(out + 45 * 256), 0, INTLV_B32, p);
         mem_bar(VST_VLD);
     }
     set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
@@ -97,10 +114,21 @@ _KERNEL = """\
     copy_ubuf_to_gm(data_in(args, 1), out, 0, 1, 512, 0, 0);
     pipe_barrier(PIPE_ALL);"""
 
+# each with its divisor: what a division does with subnormal numbers
+_PAIRS = [(-126, 2), (-125, -127), (-130, 1), (-130, -20), (-140, -145)]
+_DIVIDENDS = np.full(64, 1.5, np.float32)
+_DIVISORS = np.full(64, 3, np.float32)
+_DIVIDENDS[:5] = [2.0**a for a, _ in _PAIRS]
+_DIVISORS[:5] = [2.0**b for _, b in _PAIRS]
+_DIVIDENDS[5:7], _DIVISORS[5:7] = [1, -88], [-5.01923249665106e-39, 2]
+
 
 @pytest.fixture(scope="module")
 def memory() -> NDArray[np.float32]:
-    return np.random.default_rng(95).uniform(-9, 9, 512).astype(np.float32)
+    made = np.random.default_rng(95).uniform(-9, 9, 512).astype(np.float32)
+    made[384:448] = _DIVIDENDS
+    made[448:512] = _DIVISORS
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +214,19 @@ def test_each_instruction_leaves_what_numpy_computes(ran: Any, memory: NDArray[n
     assert rows[32, :64].tolist() == x.view(np.uint8)[0:128:2].tolist()
     assert np.array_equal(np.unpackbits(rows[34, :32], bitorder="little"), predicate)
     assert rows[34, :32].tobytes() == rows[34, 32:64].tobytes()
+    whole = np.trunc(x).astype(np.int32), np.where(y < 0, np.ceil(y - 0.5), np.floor(y + 0.5)).astype(np.int32)
+    some = whole[1] != 0
+    assert rows[38].view(np.int32)[some].tolist() == (whole[0][some] % whole[1][some]).tolist(), "the sign of the divisor"
+    assert floats[43:45].reshape(-1).tolist() == [*both[:80], *[-7] * 48], "pairs of which the lane is on"
+    negative = np.repeat((x < 0) & (np.arange(64) < 16), 2)
+    assert floats[45:47].reshape(-1).tolist() == np.where(negative, both, -7).tolist()
+    words = rows.view(np.uint32)
+    assert words[39, :6].tolist() == [0, 0x7F800000, 0, 0, 0x7FFFFFFF, 0xFF800000]
+    assert floats[39, 6:8].tolist() == [-44, 0.5]
+    assert floats[40, 1:7].tolist()[-1] == 0, "exp(-88) is subnormal"
+    assert floats[40, :5].tolist() == [1] * 5
+    assert floats[41, :5].tolist() == pytest.approx([-126 * math.log(2), -125 * math.log(2)] + [-math.inf] * 3)
+    assert floats[42, :5].tolist() == pytest.approx([2.0**-63, 2.0**-62.5, 0, 0, 0])
 
 
 def test_a_function_is_one_push_and_a_record_for_each_kind_of_instruction(ran: Any) -> None:
@@ -193,3 +234,42 @@ def test_a_function_is_one_push_and_a_record_for_each_kind_of_instruction(ran: A
     names = [columns.names[i] for i in columns.name]
     assert names.count("VF") == 1
     assert {"RV_VADD", "RV_VMULS", "RV_VCADD", "RV_VCMAX"} <= set(names), set(names)
+
+
+_UNWRITTEN = """\
+    auto *f = (__ubuf__ float *)0x0;
+    copy_gm_to_ubuf(f, data_in(args, 0), 0, 1, 8, 0, 0);
+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    __VEC_SCOPE__ {
+        vector_u32 x, y, z, zero;
+        vector_bool all = pset_b32(PAT_ALL);
+        vlds(x, f, 0, NORM);
+        vxor(zero, zero, zero, all);
+        vsel(z, x, y, all);
+        vor(z, z, zero, all);
+        LAST;
+        vsts(z, (__ubuf__ uint32_t *)f, 0, NORM_B32, all);
+    }
+    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    copy_ubuf_to_gm(data_in(args, 0), f, 0, 1, 8, 0, 0);
+    pipe_barrier(PIPE_ALL);"""
+
+
+def _run_with(last: str, folder: Path) -> Any:
+    kernel = Kernel("unwritten", write_kernel(folder, _UNWRITTEN.replace("LAST", last)), CoreType.AIV)
+    return run([kernel], [np.arange(64, dtype=np.float32)], [0], target="a5")
+
+
+@pytest.mark.parametrize("last", ["vand(z, x, y, all)", "vmula(y, x, x, all)", "vcmp_lt(all, x, y, all)"])
+def test_numbers_of_a_register_that_nothing_was_written_to_are_refused(last: str, tmp_path: Path) -> None:
+    failure = _run_with(last, tmp_path).failure
+    assert failure is not None
+    name = last.split("(")[0]
+    assert f"{name} takes a vector register that nothing was written to" in str(failure)
+
+
+def test_lanes_that_no_instruction_uses_may_be_unwritten(tmp_path: Path) -> None:
+    done = _run_with("vand(z, z, y, pset_b32(PAT_ALLF), MODE_MERGING)", tmp_path)
+    assert np.array_equal(outputs(done)[0], np.arange(64, dtype=np.float32))

@@ -67,6 +67,7 @@ uint64_t g_end = kBase;
 bool g_failed = false, g_without_kernels = false;
 std::string g_said, g_streams, g_missing;
 int g_goldens = 0;
+uint64_t g_order = 0; // not 0: cores and pipes in this made-up order
 
 uint64_t reserve(uint64_t size, const std::string &name) {
     uint64_t address = g_end;
@@ -193,6 +194,7 @@ void device_tests_launch(const char *key, uint64_t blocks, void *closure) {
     job.gm_size = kSize;
     job.parameters = g_parameters;
     job.regions = g_regions;
+    job.perturb = g_order;
     const bool cube = g_running.entries[0].call, vector = g_running.entries[1].call;
     int kernels[2] = {-1, -1};
     for (int kind = 0; kind < 2; ++kind)
@@ -352,6 +354,8 @@ int main(int argc, char **argv) {
             seconds = std::stod(f.at(1));
         else if (f[0] == "without_kernels")
             g_without_kernels = true;
+        else if (f[0] == "order")
+            g_order = std::stoull(f.at(1));
         else if (f[0] == "case")
             wanted.push_back(f.at(1));
     }

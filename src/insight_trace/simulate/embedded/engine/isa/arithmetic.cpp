@@ -118,6 +118,52 @@ HOT_LOOP void halves_into(void *to, const void *a, const void *b, int64_t count)
     for (int64_t i = 0; i < count; ++i) out[i] = out[i] + float(x[i]) * float(y[i]);
 }
 
+
+// A subnormal number is 0 with its sign, before and after.
+template <class T> T flushed(T x) {
+    using U = std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>;
+    constexpr U exponent = std::is_same_v<T, float>  ? U(0x7f800000)
+                           : std::is_same_v<T, half> ? U(0x7c00)
+                                                     : U(0x7f80);
+    constexpr U sign = U(1) << (8 * sizeof(T) - 1);
+    U bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (!(bits & exponent)) bits &= sign;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+// 0 / 0 is the NaN of all ones.
+struct FlushedQuotient {
+    static float of(float a, float b) {
+        const float result = a / b;
+        const bool invalid = result != result && a == a && b == b;
+        return invalid ? __builtin_bit_cast(float, 0x7fffffffu) : result;
+    }
+};
+template <class T, class Result>
+HOT_LOOP void of_two_flushed(void *to, const void *a, const void *b, int64_t count) {
+    T *out = static_cast<T *>(to);
+    const T *x = static_cast<const T *>(a), *y = static_cast<const T *>(b);
+    for (int64_t i = 0; i < count; ++i)
+        out[i] = flushed(T(Result::of(Wide<T>(flushed(x[i])), Wide<T>(flushed(y[i])))));
+}
+template <class T, class Result>
+HOT_LOOP void of_one_flushed(void *to, const void *a, const void *, int64_t count) {
+    T *out = static_cast<T *>(to);
+    const T *x = static_cast<const T *>(a);
+    for (int64_t i = 0; i < count; ++i) out[i] = flushed(T(Result::of(Wide<T>(flushed(x[i])))));
+}
+template <class... T> LaneOp flushed_quotient(Type type, Types<T...>) {
+    LaneOp found = nullptr;
+    ((type == type_of<T>() ? (found = of_two_flushed<T, FlushedQuotient>, true) : false) || ...);
+    return found;
+}
+template <class Result, class... T> LaneOp flushed_one_of(Type type, Types<T...>) {
+    LaneOp found = nullptr;
+    ((type == type_of<T>() ? (found = of_one_flushed<T, Result>, true) : false) || ...);
+    return found;
+}
+
 template <class Result, class... T> LaneOp two_of(Type type, Types<T...>) {
     LaneOp found = nullptr;
     ((type == type_of<T>() ? (found = of_two<T, Result>, true) : false) || ...);
@@ -140,7 +186,25 @@ using WithInt32 = Types<float, half, bfloat16_t, int32_t>;
 
 } // namespace
 
-LaneOp arithmetic(Instr instr, Type type) {
+// Those that do not keep subnormal numbers; null where the instruction or the type has none.
+static LaneOp flushing(Instr instr, Type type) {
+    switch (instr) {
+    case Instr::VDIV:
+        return flushed_quotient(type, Floats());
+    case Instr::VEXP:
+        return flushed_one_of<Exponential>(type, Floats());
+    case Instr::VLN:
+        return flushed_one_of<Logarithm>(type, Floats());
+    case Instr::VSQRT:
+        return flushed_one_of<Root>(type, Floats());
+    default:
+        return nullptr;
+    }
+}
+
+LaneOp arithmetic(Instr instr, Type type, Subnormals subnormals) {
+    if (subnormals == Subnormals::Flushed)
+        if (const LaneOp found = flushing(instr, type)) return found;
     const Type bits = unsigned_of(type);
     switch (instr) {
     case Instr::VADD:
@@ -211,7 +275,7 @@ void execute_arithmetic(Core &core, const VectorInstruction &i) {
     LaneWork work{};
     work.op = mixed            ? halves_into
               : adds && i.mode ? into_of<ProductAddedOnce>(type)
-                               : arithmetic(i.instr, type);
+                               : arithmetic(i.instr, type, subnormals_on(core));
     if (!work.op) core.unsupported("%s of %s elements", instr_name(i.instr), type_name(type));
     const int size = type_size(mixed ? Type::F16 : type);
     work.to_size = type_size(type);

@@ -231,7 +231,7 @@ void register_truncation(const RegisterCall &call) {
         else
             call.unsupported("elements that it does not take");
     });
-    if (holds_lanes(call.core, call.word.to)) hold_numbers(call.word.to, result, call.lanes());
+    if (holds_numbers(call.core, call.word.to)) hold_numbers(call.word.to, result, call.lanes());
     write_lanes(call, result);
 }
 

@@ -13,23 +13,65 @@ namespace insight_trace::engine {
 
 namespace {
 
+// What a form does with its operands. Selections and moves may take registers that nobody wrote to: whether
+// their lanes are used, the next instruction says.
+enum Use : uint8_t { kNothing = 0, kTouchesMemory = 1, kTakesNumbers = 2, kMakesRegister = 4, kMakesTwo = 8 };
 struct Row {
     const char *name;
     Instr cost;
     RegisterSemantics execute;
-    bool touches_memory;
+    uint8_t use;
 };
-constexpr bool kMemory = true, kUnary = false, kBinary = false, kScalar = false, kMove = false,
-               kParted = false, kWide = false, kCarry = false, kCarryIn = false, kFill = false,
-               kBroadcast = false, kSequence = false, kCompare = false, kCompareScalar = false,
-               kSelect = false, kPick = false, kConvert = false, kTruncate = false, kReduce = false,
-               kPair = false, kHalf = false, kSqueeze = false, kUnsqueeze = false, kHistogram = false,
-               kPredicate = false, kPredicateBinary = false, kPredicateUnary = false, kPredicateHalf = false;
+constexpr uint8_t kComputes = kTakesNumbers | kMakesRegister;
+constexpr uint8_t kUnary = kComputes, kBinary = kComputes, kScalar = kComputes, kParted = kComputes,
+                  kCarry = kComputes, kCarryIn = kComputes, kConvert = kComputes, kTruncate = kComputes,
+                  kReduce = kComputes, kWide = kComputes | kMakesTwo, kCompare = kTakesNumbers,
+                  kCompareScalar = kTakesNumbers, kMove = kMakesRegister, kFill = kMakesRegister,
+                  kBroadcast = kMakesRegister, kSequence = kMakesRegister, kSelect = kMakesRegister,
+                  kPick = kMakesRegister, kHalf = kMakesRegister, kSqueeze = kMakesRegister,
+                  kUnsqueeze = kMakesRegister, kHistogram = kMakesRegister,
+                  kPair = kMakesRegister | kMakesTwo, kMemory = kTouchesMemory, kPredicate = kNothing,
+                  kPredicateBinary = kNothing, kPredicateUnary = kNothing, kPredicateHalf = kNothing;
 const Row kRows[] = {
 #define REGISTER(name, instr, form, semantics) {#name, Instr::instr, register_##semantics, k##form},
 #include "insight_trace/isa/register.def"
 #undef REGISTER
 };
+
+bool loads(RegisterRow row) {
+    switch (row) {
+    case RegisterRow::vlds:
+    case RegisterRow::vsldb:
+    case RegisterRow::vldus:
+    case RegisterRow::vgather2:
+    case RegisterRow::vgather2_bc:
+    case RegisterRow::vgatherb:
+        return true;
+    default:
+        return false;
+    }
+}
+bool adds_to_result(RegisterRow row) {
+    return row == RegisterRow::vmula || row == RegisterRow::vmadd || row == RegisterRow::vaxpy;
+}
+bool is_written(const uint8_t *reg) { return !reg || reg[kRegister]; }
+
+// A register that nothing was written to holds whatever was there: no result of it can be known.
+void refuse_unwritten(const RegisterCall &call, const Row &row) {
+    const RegisterRow name = call.word.row;
+    if (call.a == call.b && (name == RegisterRow::vxor || name == RegisterRow::vsub)) return; // 0 of anything
+    if (is_written(call.a) && is_written(call.b) && (!adds_to_result(name) || is_written(call.dst))) return;
+    if (call.mask && !active_lanes(*call.mask, call.size())) return;
+    call.core.at = site_of(call.caller);
+    call.core.kernel_error("%s takes a vector register that nothing was written to", row.name);
+}
+
+void note_written(const RegisterCall &call, const Row &row) {
+    const bool loaded = loads(call.word.row);
+    if (row.use & kMakesRegister || loaded) call.dst[kRegister] = 1;
+    if (row.use & kMakesTwo) call.second()[kRegister] = 1;
+    if (call.word.row == RegisterRow::vlds && call.a) const_cast<uint8_t *>(call.a)[kRegister] = 1;
+}
 
 } // namespace
 
@@ -244,5 +286,7 @@ extern "C" void insight_trace_register(RegisterWord word, void *dst, const void 
         const int size = type_size(word.to);
         core.registers->count(row.cost, word.to, mask ? active_lanes(*mask, size) : kRegister / size);
     }
-    if (core.computes || row.touches_memory || row.cost == Instr::NOP) row.execute(call);
+    if (row.use & kTakesNumbers) refuse_unwritten(call, row);
+    if (core.computes || row.use & kTouchesMemory || row.cost == Instr::NOP) row.execute(call);
+    note_written(call, row);
 }

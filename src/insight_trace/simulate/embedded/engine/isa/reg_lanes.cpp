@@ -50,7 +50,8 @@ LaneOp lane_op(RegisterRow row, Type type) {
             for (size_t t = 0; t < kTypeCount; ++t) {
                 const Instr instr = cost_of(static_cast<RegisterRow>(r));
                 const auto type = static_cast<Type>(t);
-                all[r][t] = arithmetic(instr, on_bits(instr) ? bits_of(type) : type); // of floats, too
+                all[r][t] = arithmetic(instr, on_bits(instr) ? bits_of(type) : type, // of floats, too
+                                       Subnormals::Flushed);
             }
         return all;
     }();
@@ -58,7 +59,7 @@ LaneOp lane_op(RegisterRow row, Type type) {
 }
 
 void hold(const RegisterCall &call, Lanes &lanes) {
-    if (holds_lanes(call.core, call.word.to)) hold_numbers(call.word.to, lanes.bytes, call.lanes());
+    if (holds_numbers(call.core, call.word.to)) hold_numbers(call.word.to, lanes.bytes, call.lanes());
 }
 
 } // namespace
@@ -100,13 +101,20 @@ void register_negation(const RegisterCall &call) {
 void register_distance(const RegisterCall &call) {
     each_number(call, [](auto a, auto b) { return a < b ? wrap_sub(b, a) : wrap_sub(a, b); });
 }
-// With the sign of the first, as in C; by 0 all bits are set.
+// Of integers with the sign of the divisor, as the library's device tests of TREM need it; by 0 all bits are
+// set.
 void register_remainder(const RegisterCall &call) {
     each_number(call, [](auto a, auto b) -> decltype(a) {
-        if constexpr (std::is_floating_point_v<decltype(a)>)
+        using T = decltype(a);
+        if constexpr (std::is_floating_point_v<T>) {
             return std::fmod(a, b);
-        else
-            return b == 0 ? decltype(a)(-1) : b == decltype(b)(-1) ? decltype(a)(0) : decltype(a)(a % b);
+        } else {
+            if (b == 0) return T(-1);
+            if constexpr (std::is_signed_v<T>)
+                if (b == T(-1)) return 0;
+            const T rest = T(a % b);
+            return rest != 0 && (rest < T(0)) != (b < T(0)) ? T(rest + b) : rest;
+        }
     });
 }
 

@@ -73,7 +73,7 @@ void register_sum(const RegisterCall &call) {
         read_lanes(call, lanes, T(0));
         Sum wide[kRegister / sizeof(T)];
         for (size_t i = 0; i < kRegister / sizeof(T); ++i) wide[i] = Sum(lanes[i]);
-        const Sum sum = tree_sum(wide, kRegister / int(sizeof(T)), holds_lanes(call.core, call.word.to));
+        const Sum sum = tree_sum(wide, kRegister / int(sizeof(T)), holds_numbers(call.core, call.word.to));
         memcpy(result, &sum, sizeof sum);
     });
     memcpy(call.dst, result, kRegister);
@@ -107,7 +107,7 @@ void register_block_reduction(const RegisterCall &call) {
         for (int block = 0; block < 8; ++block) {
             T *own = lanes + block * each, value = own[0];
             if (adds)
-                value = tree_sum(own, each, holds_lanes(call.core, call.word.to));
+                value = tree_sum(own, each, holds_numbers(call.core, call.word.to));
             else
                 for (int i = 1; i < each; ++i)
                     if (exceeds(own[i], value, larger)) value = own[i];
@@ -125,7 +125,7 @@ void register_pair_sums(const RegisterCall &call) {
         read_lanes(call, lanes, T(0));
         for (size_t i = 0; i < kRegister / sizeof(T) / 2; ++i) {
             T sum = T(wrap_add(Wide<T>(lanes[2 * i]), Wide<T>(lanes[2 * i + 1])));
-            if (holds_lanes(call.core, call.word.to)) hold_numbers(call.word.to, &sum, 1);
+            if (holds_numbers(call.core, call.word.to)) hold_numbers(call.word.to, &sum, 1);
             memcpy(result + i * sizeof(T), &sum, sizeof sum);
         }
     });

@@ -50,13 +50,6 @@ inline void write_lanes(const RegisterCall &call, const void *computed) {
     write_lanes(call.dst, computed, call.mask, call.size(), call.word.merges);
 }
 
-// Halves and bfloat16 past the largest number: CTRL[48] counts only where CTRL[60] says that it is for all
-// instructions.
-inline bool holds_lanes(const Core &core, Type type) {
-    return (type == Type::F16 || type == Type::BF16) && core.control >> 60 & 1 &&
-           !keeps_infinities(core.control);
-}
-
 // What the vector function that is open has issued so far, and what it touched.
 class RegisterFunction {
   public:

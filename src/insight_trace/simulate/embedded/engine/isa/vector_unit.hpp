@@ -92,17 +92,25 @@ struct LaneOperand {
     void read(int64_t r, int count, uint8_t *into) const;
 };
 
-// Halves and bfloat16 that are infinite become the largest number, and NaN becomes 0.
+// Halves and bfloat16 that are infinite become the largest number, and NaN becomes 0. On chips with vector
+// functions CTRL[48] counts only where CTRL[60] says that it is for all instructions.
 void hold_numbers(Type type, void *numbers, int64_t count);
 inline bool holds_numbers(const Core &core, Type type) {
-    return (type == Type::F16 || type == Type::BF16) && !keeps_infinities(core.control);
+    const bool counts = !core.function || core.control >> 60 & 1;
+    return (type == Type::F16 || type == Type::BF16) && counts && !keeps_infinities(core.control);
 }
 
 // The vector unit has a conversion for the pair.
 bool has_conversion(Type from, Type to);
 
 // --- by kind; null where an instruction does not take the type
-LaneOp arithmetic(Instr instr, Type type);
+// The vector functions of the 950 take subnormal numbers as 0 in quotients, exponentials, logarithms and roots,
+// and give 0 for them, with their sign.
+enum class Subnormals : uint8_t { Kept, Flushed };
+LaneOp arithmetic(Instr instr, Type type, Subnormals subnormals = Subnormals::Kept);
+inline Subnormals subnormals_on(const Core &core) {
+    return core.function ? Subnormals::Flushed : Subnormals::Kept;
+}
 void execute_arithmetic(Core &core, const VectorInstruction &instruction);
 void execute_copy(Core &core, const VectorInstruction &instruction);
 void execute_fill(Core &core, const VectorInstruction &instruction);

@@ -198,7 +198,7 @@ enum class RegisterRow : uint16_t {
 #undef REGISTER
     COUNT
 };
-constexpr uint32_t kBytesOfRegister = 256;
+constexpr uint32_t kBytesOfRegister = 256; // and one more that says whether anything was written to them
 // One bit for each byte of a register; an element's is that of its first byte.
 struct Predicate {
     uint64_t bits[4];

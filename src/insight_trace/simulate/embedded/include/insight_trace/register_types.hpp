@@ -13,8 +13,9 @@ namespace insight_trace {
 template <class T> struct Register {
     using Element = T;
     alignas(32) uint8_t bytes[kBytesOfRegister];
+    uint8_t written = 0; // behind the bytes: the engine finds it by them
     Register() = default;
-    template <class U> explicit Register(const Register<U> &other) {
+    template <class U> explicit Register(const Register<U> &other) : written(other.written) {
         __builtin_memcpy(bytes, other.bytes, sizeof bytes);
     }
 };
