@@ -79,7 +79,12 @@ void gather_by_pattern(Core &core, const Operands &operands) {
     if (operands[3].option == 1) { // whole rows
         const int64_t picked = pattern.picked_of(rows);
         need_room(core, dst, "result", picked, cols);
-        for (int64_t r = 0; r < picked; ++r)
+        // the library goes on for as many rows as the source has: what follows both tiles is copied, too
+        const int64_t copied = core.register_based() ? picked : rows;
+        if (copied > dst.rows)
+            core.remark("TGATHER: %lld rows are copied to a tile of %d, and overwrite what lies behind it",
+                        (long long)copied, dst.rows);
+        for (int64_t r = 0; r < copied; ++r)
             counted(core, Instr::VCOPY, dst.type, cols, row_of(dst, r), row_of(src, pattern.position(r)));
     } else {
         const int64_t picked = pattern.picked_of(cols) * rows;
@@ -259,6 +264,7 @@ void scatter_by_pattern(Core &core, const Operands &operands) {
     auto row = [&](int r) { return whole_rows ? pattern.position(r) : r; };
     auto col = [&](int c) { return whole_rows ? c : pattern.position(c); };
     need_room(core, dst, "result", row(rows - 1) + 1, col(cols - 1) + 1);
+    if (pattern.group == 1 && !core.register_based()) return run(core, Op::TMOV, operands[0], operands[1]);
     if (pattern.group == 1) // every element stays where it is: a copy
         return copy_lines(core, dst.type, {dst.address, int64_t(dst.cols) * size},
                           {src.address, int64_t(src.cols) * size}, rows, int64_t(cols) * size);

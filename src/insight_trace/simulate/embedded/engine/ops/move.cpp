@@ -143,6 +143,47 @@ void move_part_in_ub(Core &core, const TileRef &dst, Corner to, const TileRef &s
     });
 }
 
+// TEXTRACT of rows into boxes: block by block of every row; unaligned columns element by element; an odd
+// number of bytes as halves, which the vector unit can mask one by one.
+void rows_to_boxes(Core &core, const TileRef &dst, const TileRef &src, Corner from, int rows, int cols) {
+    const int size = type_size(dst.type), block = per_block(dst.type);
+    auto to = [&](int row, int col) { return lines_from(dst, {row, col}).address; };
+    auto out_of = [&](int row, int col) { return address_of(src, from.row + row, from.col + col); };
+    if ((rows == 1 && cols == 1) || from.col % block) {
+        handshake(core, PipeId::V, PipeId::S);
+        for (int r = 0; r < rows; ++r)
+            for (int c = 0; c < cols; ++c) copy_element(core, to(r, c), out_of(r, c), size);
+        return handshake(core, PipeId::S, PipeId::V);
+    }
+    const auto step = static_cast<uint16_t>(row_blocks(src));
+    if (cols * size % 2 == 0) {
+        count_mode(core);
+        portions(cols, block, [&](int col, int width) {
+            const int64_t units = int64_t(width) * size / 2;
+            mask_value(core, uint64_t(units));
+            portions(rows, kMostRepeats, [&](int row, int count) {
+                core.vector(Instr::VCOPY, Type::U16, count, count * units, VectorOperand(to(row, col), 1),
+                            VectorOperand(out_of(row, col), step));
+            });
+        });
+        return count_off(core);
+    }
+    bit_mode(core);
+    portions(cols, block, [&](int col, int width) {
+        mask_elements(core, width);
+        const VectorOperand held = VectorOperand(kScratch, 2).of(Type::F16);
+        portions(rows, 128, [&](int row, int count) { // as many as the scratch holds
+            core.vector(rounding(Round::Rint), Type::F16, count, int64_t(count) * width, held,
+                        VectorOperand(out_of(row, col), step).of(dst.type));
+            barrier(core);
+            core.vector(rounding(Round::Trunc), Type::F16, count, int64_t(count) * width,
+                        VectorOperand(to(row, col), 1).of(dst.type), held);
+            barrier(core);
+        });
+    });
+    mask_all(core);
+}
+
 // TMOV between Vec tiles of rows: all of them at once, or an instruction for each.
 void move_rows_in_ub(Core &core, const TileRef &dst, const TileRef &src) {
     const int64_t size = type_size(dst.type), rows = std::min(src.valid_rows, dst.valid_rows),
@@ -237,7 +278,10 @@ void extract(Core &core, const TileRef &dst, const TileRef &src, int64_t row, in
     }
     int64_t copied_rows = std::min<int64_t>(rows, src.rows - row),
             copied_cols = std::min<int64_t>(cols, src.cols - col);
-    if (dst.space == Space::UB && src.space == Space::UB && moves_as(core, dst, src))
+    const bool in_ub = dst.space == Space::UB && src.space == Space::UB;
+    if (in_ub && !core.register_based() && src.row_major && !src.inner && !dst.row_major && dst.inner == 1)
+        return rows_to_boxes(core, dst, src, {row, col}, int(copied_rows), int(copied_cols));
+    if (in_ub && moves_as(core, dst, src))
         return move_part_in_ub(core, dst, {}, src, {row, col}, copied_rows, copied_cols, dst);
     copy_part(&core, dst, {}, core, src, {row, col}, copied_rows, copied_cols);
     int64_t bytes = rows * cols * type_size(dst.type);
@@ -253,7 +297,7 @@ void extract(Core &core, const TileRef &dst, const TileRef &src, int64_t row, in
     else if (dst.space == Space::ScaleLeft || dst.space == Space::ScaleRight)
         core.move(dst.space == Space::ScaleLeft ? Instr::LOAD_L1_TO_L0A_2D : Instr::LOAD_L1_TO_L0B_2D,
                   dst.type, copy.to(), copy.from(), 1, bytes, &dst.space);
-    else if (dst.space == Space::UB && src.space == Space::UB)
+    else if (in_ub)
         move_in_function(core, copy, copied_rows, copied_cols);
     else
         core.unsupported("%s between these two memories", core.op);

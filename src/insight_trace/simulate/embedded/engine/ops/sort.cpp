@@ -83,11 +83,6 @@ TILE_OP_BODY(TSORT32) {
 
 namespace {
 
-// The merge unit's time goes with the data: a repeat is what four lists of 32 pairs are.
-int merge_repeats(int64_t pairs) {
-    return static_cast<int>(std::max<int64_t>(1, ceil_div(pairs, 4 * kGroup)));
-}
-
 // TMRGSORT(dst, src, block_length): every four neighbouring sorted blocks into one.
 void merge_blocks(Core &core, const Operands &operands) {
     const TileRef &dst = operands[0].tile, &src = operands[1].tile;
