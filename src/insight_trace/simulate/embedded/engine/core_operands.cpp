@@ -40,9 +40,10 @@ void Core::check_tile(Op op, const TileRef &tile) {
     const int64_t last = (tile.valid_rows - 1) * row + (tile.valid_cols - 1) * col;
     const uint64_t end = tile.address + uint64_t((last + 1) * bits + 7) / 8, size = space_size(tile.space);
     if (end > size && tile.inner == 0) // boxes are moved whole and may be declared larger than their memory
-        remark("%s: a tile of %d x %d at 0x%llx, %d x %d of it valid, ends at %llu, past the %llu bytes of %s",
-               name, tile.rows, tile.cols, (unsigned long long)tile.address, tile.valid_rows, tile.valid_cols,
-               (unsigned long long)end, (unsigned long long)size, space_name(tile.space));
+        remark(
+            "%s: a tile of %d x %d at 0x%llx, %d x %d of it valid, ends at %llu, past the %llu bytes of %s",
+            name, tile.rows, tile.cols, (unsigned long long)tile.address, tile.valid_rows, tile.valid_cols,
+            (unsigned long long)end, (unsigned long long)size, space_name(tile.space));
     else
         remark("%s: a valid part of %d x %d in a tile of %d x %d reaches what lies behind the tile", name,
                tile.valid_rows, tile.valid_cols, tile.rows, tile.cols);

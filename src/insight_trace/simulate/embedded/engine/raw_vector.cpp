@@ -150,8 +150,7 @@ void raw_merge(Core &core, const uint64_t *v) {
     }
     core.also(kWrites, Space::UB, type, lines_at(dst, 1, 0, repeats * total * 8), !stops);
     core.vector(issued_only(Instr::VMS4v2), type, merge_repeats(repeats * total),
-                repeats * total * 8 / type_size(type),
-                VectorOperand(static_cast<uint32_t>(dst)).elsewhere());
+                repeats * total * 8 / type_size(type), VectorOperand(static_cast<uint32_t>(dst)).elsewhere());
 }
 
 } // namespace insight_trace::engine

@@ -279,8 +279,7 @@ void raw_load_boxes(Core &core, const uint64_t *v) {
     Area there = lines_at(to, boxes, to_step, kBox);
     there.walk[0].count[1] = static_cast<uint32_t>(of_square);
     there.walk[0].step[1] = part_step;
-    core.move(instr, Type::U8, there, lines_at(from, boxes, from_step, square), boxes,
-              boxes * square);
+    core.move(instr, Type::U8, there, lines_at(from, boxes, from_step, square), boxes, boxes * square);
 }
 
 void raw_multiply(Core &core, const uint64_t *v) {

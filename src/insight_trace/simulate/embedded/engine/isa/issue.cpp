@@ -105,7 +105,7 @@ void Core::issue(const VectorInstruction &given) {
     const int64_t elements = by_row    ? i.repeats * i.mask.count
                              : !masked ? repeats * lanes
                              : counts  ? i.mask.count
-                                      : repeats * active_lanes(i.mask, lanes);
+                                       : repeats * active_lanes(i.mask, lanes);
     if (computes && !idle) execute(*this, i);
 
     VectorOperand dst = i.dst, src0 = i.src0, src1 = i.src1;

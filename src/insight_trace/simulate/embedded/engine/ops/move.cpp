@@ -74,8 +74,7 @@ void load_right(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
     if (turned) { // squares of 32 x 32 bytes that hold something valid, row by row of them
         const int64_t down = ceil_div(copy.dst.valid_rows, 32), across = ceil_div(copy.dst.valid_cols, 32);
         for (int64_t i = 0; i < down; ++i)
-            move_copy(core, Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE, copy.rows_at(i, 32), across,
-                      across * 1024);
+            move_copy(core, Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE, copy.rows_at(i, 32), across, across * 1024);
         return;
     }
     const int64_t k_boxes = ceil_div(rows, c0), n_boxes = ceil_div(cols, 16);
@@ -105,84 +104,86 @@ LinesOfUb lines_from(const TileRef &tile, Corner at) {
     return {element_address(tile, order.row(at.row) + order.col(at.col)),
             tile.inner ? int64_t(tile.rows) * kBlockBytes : int64_t(tile.cols) * type_size(tile.type)};
 }
+bool is_boxed(const TileRef &tile) { return !tile.row_major && tile.inner == 1; }
+bool is_plain(const TileRef &tile) { return tile.row_major && tile.inner == 0; }
 
-// Whether two Vec tiles are of a layout that TEXTRACT and TINSERT know on a2a3: rows, or columns of boxes.
-bool moves_as(const Core &core, const TileRef &dst, const TileRef &src) {
-    return !core.register_based() && dst.row_major == src.row_major && dst.inner == src.inner &&
-           (dst.row_major ? dst.inner == 0 : dst.inner == 1);
-}
+// A part of a Vec tile that goes to another one on a2a3, and the ways there.
+struct VecPart {
+    Core &core;
+    const TileRef &dst, &src;
+    Corner to, from;
+    int rows, cols;
 
-// TEXTRACT and TINSERT between Vec tiles: whole blocks by the unit that copies them, the rest of every row
-// two bytes at a time, a tile of one element by the scalar unit. `shape` is the tile whose valid part it is.
-void move_part_in_ub(Core &core, const TileRef &dst, Corner to, const TileRef &src, Corner from, int64_t rows,
-                     int64_t cols, const TileRef &shape) {
-    const Type type = dst.type;
-    const int64_t size = type_size(type), block = per_block(type), full = cols / block * block;
-    const LinesOfUb into = lines_from(dst, to), out_of = lines_from(src, from);
-    if (rows <= 0 || cols <= 0) return;
-    if (!shape.dynamic && rows == 1 && cols == 1) {
-        handshake(core, PipeId::V, PipeId::S);
-        copy_element(core, into.address, out_of.address, int(size));
-        return handshake(core, PipeId::S, PipeId::V);
+    VectorOperand operand(const TileRef &tile, Corner at, int row, int col) const {
+        return VectorOperand(lines_from(tile, {at.row + row, at.col + col}).address,
+                             static_cast<uint16_t>(tile.inner ? 1 : row_blocks(tile)));
     }
-    if (full && dst.inner)
-        copy_lines(core, type, into, out_of, full / block, rows * kBlockBytes);
-    else if (full == cols && fixed_cols(shape) && cols == dst.cols && cols == src.cols)
-        copy_lines(core, type, into, out_of, 1, rows * cols * size);
-    else if (full)
-        copy_lines(core, type, into, out_of, rows, full * size);
-    const int64_t rest = (cols - full) * size / 2;
-    if (full == cols) return;
-    auto step = [](const TileRef &tile) { return tile.inner ? 1 : row_blocks(tile); };
-    under_count(core, rest, [&] {
-        portions(int(rows), kMostRepeats, [&](int row, int count) {
-            core.vector(Instr::VCOPY, Type::U16, count, count * rest,
-                        VectorOperand(lines_from(dst, {to.row + row, to.col + full}).address, step(dst)),
-                        VectorOperand(lines_from(src, {from.row + row, from.col + full}).address, step(src)));
-        });
-    });
-}
-
-// TEXTRACT of rows into boxes: block by block of every row; unaligned columns element by element; an odd
-// number of bytes as halves, which the vector unit can mask one by one.
-void rows_to_boxes(Core &core, const TileRef &dst, const TileRef &src, Corner from, int rows, int cols) {
-    const int size = type_size(dst.type), block = per_block(dst.type);
-    auto to = [&](int row, int col) { return lines_from(dst, {row, col}).address; };
-    auto out_of = [&](int row, int col) { return address_of(src, from.row + row, from.col + col); };
-    if ((rows == 1 && cols == 1) || from.col % block) {
+    VectorOperand into(int row, int col) const { return operand(dst, to, row, col); }
+    VectorOperand out_of(int row, int col) const { return operand(src, from, row, col); }
+    void by_scalar() const {
         handshake(core, PipeId::V, PipeId::S);
         for (int r = 0; r < rows; ++r)
-            for (int c = 0; c < cols; ++c) copy_element(core, to(r, c), out_of(r, c), size);
-        return handshake(core, PipeId::S, PipeId::V);
+            for (int c = 0; c < cols; ++c)
+                copy_element(core, into(r, c).address, out_of(r, c).address, type_size(dst.type));
+        handshake(core, PipeId::S, PipeId::V);
     }
-    const auto step = static_cast<uint16_t>(row_blocks(src));
-    if (cols * size % 2 == 0) {
-        count_mode(core);
-        portions(cols, block, [&](int col, int width) {
-            const int64_t units = int64_t(width) * size / 2;
-            mask_value(core, uint64_t(units));
-            portions(rows, kMostRepeats, [&](int row, int count) {
-                core.vector(Instr::VCOPY, Type::U16, count, count * units, VectorOperand(to(row, col), 1),
-                            VectorOperand(out_of(row, col), step));
-            });
+    // Less than a block of every row, two bytes at a time, under a count.
+    void by_pairs(int col, int width) const {
+        const int64_t units = int64_t(width) * type_size(dst.type) / 2;
+        mask_value(core, uint64_t(units));
+        portions(rows, kMostRepeats, [&](int row, int count) {
+            core.vector(Instr::VCOPY, Type::U16, count, count * units, into(row, col), out_of(row, col));
         });
-        return count_off(core);
     }
-    bit_mode(core);
-    portions(cols, block, [&](int col, int width) {
-        mask_elements(core, width);
+    // As halves, which the vector unit masks one by one; as many rows as the scratch holds.
+    void by_halves(int col, int width) const {
         const VectorOperand held = VectorOperand(kScratch, 2).of(Type::F16);
-        portions(rows, 128, [&](int row, int count) { // as many as the scratch holds
-            core.vector(rounding(Round::Rint), Type::F16, count, int64_t(count) * width, held,
-                        VectorOperand(out_of(row, col), step).of(dst.type));
+        mask_elements(core, width);
+        portions(rows, 128, [&](int row, int count) {
+            const int64_t elements = int64_t(count) * width;
+            core.vector(rounding(Round::Rint), Type::F16, count, elements, held,
+                        out_of(row, col).of(dst.type));
             barrier(core);
-            core.vector(rounding(Round::Trunc), Type::F16, count, int64_t(count) * width,
-                        VectorOperand(to(row, col), 1).of(dst.type), held);
+            core.vector(rounding(Round::Trunc), Type::F16, count, elements, into(row, col).of(dst.type),
+                        held);
             barrier(core);
         });
-    });
-    mask_all(core);
-}
+    }
+    // Whole blocks by the unit that copies them, then the rest of every row. `shape`: whose valid part it is.
+    void alike(const TileRef &shape) const {
+        const int size = type_size(dst.type), block = per_block(dst.type), full = cols / block * block;
+        const LinesOfUb there = lines_from(dst, to), here = lines_from(src, from);
+        if (!shape.dynamic && rows == 1 && cols == 1) return by_scalar();
+        if (full && dst.inner)
+            copy_lines(core, dst.type, there, here, full / block, rows * kBlockBytes);
+        else if (full == cols && fixed_cols(shape) && cols == dst.cols && cols == src.cols)
+            copy_lines(core, dst.type, there, here, 1, int64_t(rows) * cols * size);
+        else
+            copy_lines(core, dst.type, there, here, rows, full * size);
+        if (full == cols) return;
+        count_mode(core);
+        by_pairs(full, cols - full);
+        count_off(core);
+    }
+    // Rows into boxes, a block of every row at a time.
+    void to_boxes() const {
+        const int block = per_block(dst.type);
+        const bool odd = cols * type_size(dst.type) % 2;
+        if ((rows == 1 && cols == 1) || from.col % block) return by_scalar();
+        odd ? bit_mode(core) : count_mode(core);
+        portions(cols, block,
+                 [&](int col, int width) { odd ? by_halves(col, width) : by_pairs(col, width); });
+        odd ? mask_all(core) : count_off(core);
+    }
+    // Whether the layouts have one of these ways.
+    bool move(const TileRef &shape) const {
+        const bool same = (is_plain(dst) && is_plain(src)) || (is_boxed(dst) && is_boxed(src));
+        if (core.register_based() || dst.space != Space::UB || src.space != Space::UB) return false;
+        if (!same && !(is_boxed(dst) && is_plain(src))) return false;
+        if (rows > 0 && cols > 0) same ? alike(shape) : to_boxes();
+        return true;
+    }
+};
 
 // TMOV between Vec tiles of rows: all of them at once, or an instruction for each.
 void move_rows_in_ub(Core &core, const TileRef &dst, const TileRef &src) {
@@ -278,11 +279,7 @@ void extract(Core &core, const TileRef &dst, const TileRef &src, int64_t row, in
     }
     int64_t copied_rows = std::min<int64_t>(rows, src.rows - row),
             copied_cols = std::min<int64_t>(cols, src.cols - col);
-    const bool in_ub = dst.space == Space::UB && src.space == Space::UB;
-    if (in_ub && !core.register_based() && src.row_major && !src.inner && !dst.row_major && dst.inner == 1)
-        return rows_to_boxes(core, dst, src, {row, col}, int(copied_rows), int(copied_cols));
-    if (in_ub && moves_as(core, dst, src))
-        return move_part_in_ub(core, dst, {}, src, {row, col}, copied_rows, copied_cols, dst);
+    if (VecPart{core, dst, src, {}, {row, col}, int(copied_rows), int(copied_cols)}.move(dst)) return;
     copy_part(&core, dst, {}, core, src, {row, col}, copied_rows, copied_cols);
     int64_t bytes = rows * cols * type_size(dst.type);
     const Copy copy{dst, src, row, col, copied_rows, copied_cols};
@@ -297,7 +294,7 @@ void extract(Core &core, const TileRef &dst, const TileRef &src, int64_t row, in
     else if (dst.space == Space::ScaleLeft || dst.space == Space::ScaleRight)
         core.move(dst.space == Space::ScaleLeft ? Instr::LOAD_L1_TO_L0A_2D : Instr::LOAD_L1_TO_L0B_2D,
                   dst.type, copy.to(), copy.from(), 1, bytes, &dst.space);
-    else if (in_ub)
+    else if (dst.space == Space::UB && src.space == Space::UB)
         move_in_function(core, copy, copied_rows, copied_cols);
     else
         core.unsupported("%s between these two memories", core.op);
@@ -346,7 +343,7 @@ TILE_OP_BODY(TINSERT) {
     if (src.space == Space::L0C)
         return move_accumulator(core, dst, {row, col}, src, {}, dst.inner ? src.rows : rows, cols, way_out);
     if (dst.space == Space::L1) return to_matrix(core, dst, {row, col}, src, {}, rows, cols);
-    if (moves_as(core, dst, src)) return move_part_in_ub(core, dst, {row, col}, src, {}, rows, cols, src);
+    if (VecPart{core, dst, src, {row, col}, {}, int(rows), int(cols)}.move(src)) return;
     copy_part(&core, dst, {row, col}, core, src, {}, rows, cols);
     int64_t bytes = rows * cols * type_size(dst.type);
     core.move(Instr::MOV_UB_TO_UB, dst.type, part_of(dst, row, col, rows, cols),
