@@ -13,12 +13,17 @@ def ones(rows: int, cols: int, kind: str = "float32") -> np.ndarray:
     return np.ones((rows, cols), kind)
 
 
-def test_a_valid_part_past_the_end_of_the_memory_is_a_fault_with_both_numbers() -> None:
+def test_a_valid_part_past_the_end_of_the_memory_is_a_fault_where_it_is_touched() -> None:
     last = UB - 4 * 8 * 4
     t = tile(ones(4, 8), last, valid=(5, 8), dynamic=3)
     failure = failure_of("TADDS", t, t, scalar(1.0), target="a2a3")
     assert failure.fault is Fault.KERNEL
-    assert f"ends at {UB + 32}, past the {UB} bytes of UB" in failure.message
+    assert "a tile of 4 x 8 cannot have 5 x 8 valid elements" in failure.message
+    index = tile(np.zeros((4, 8), np.int32), 0x4000, valid=(4, 1))
+    source = tile(ones(4, 64), UB - 3 * 256, valid=(4, 64))
+    failure = failure_of("TROWARGMAX", index, source, tile(ones(1, 8)), target="a2a3")
+    assert failure.fault is Fault.KERNEL
+    assert str(UB) in failure.message
 
 
 def test_a_quantised_tile_with_fewer_rows_than_its_source_is_a_fault_at_the_end_of_ub() -> None:

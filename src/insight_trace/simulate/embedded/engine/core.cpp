@@ -122,9 +122,9 @@ void Core::vector(Operation operation, Type type, int repeat, int64_t elements, 
         execute_vector(operation, type, repeat, elements, dst, src0, src1, false);
         operation.executes = false;
     }
-    // the repeat field has eight bits: longer work is several instructions
+    // the repeat field has eight bits: longer work is several instructions, but where rows are repeats
     constexpr int kMost = 255;
-    while (repeat > kMost) {
+    while (repeat > kMost && !operation.rows) {
         int64_t part = elements * kMost / repeat;
         vector(operation, type, kMost, part, dst, src0, src1);
         auto advance = [](VectorOperand &o) { o.address += uint32_t(o.repeat_stride) * 32u * kMost; };

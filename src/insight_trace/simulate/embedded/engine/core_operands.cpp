@@ -27,28 +27,26 @@ bool Core::KnownCall::is(const Operands &others) const {
 }
 
 // What a tile says of itself, once for each call: a valid part that is larger than the tile reaches what lies
-// behind it, as on a device, and past the end of the memory there is nothing.
+// behind it, as on a device. Instructions check the bytes that they touch; that a part which none of them
+// touches, as the rest of a scratch tile, lies past the end of the memory is worth a remark and no more.
 void Core::check_tile(Op op, const TileRef &tile) {
     if (tile.valid_rows <= 0 || tile.valid_cols <= 0) return;
+    if (tile.valid_rows <= tile.rows && tile.valid_cols <= tile.cols) return;
+    const char *name = op_names[static_cast<int>(op)];
     const int64_t bits = tile.type == Type::F4E2M1 || tile.type == Type::F4E1M2 || tile.type == Type::I4
                              ? 4
                              : 8 * type_size(tile.type);
-    // what is declared past the end of a memory and not touched, as the rest of a scratch tile, harms nobody
-    if (tile.valid_rows <= tile.rows && tile.valid_cols <= tile.cols) return;
-    remark("%s: a valid part of %d x %d in a tile of %d x %d reaches what lies behind the tile",
-           op_names[static_cast<int>(op)], tile.valid_rows, tile.valid_cols, tile.rows, tile.cols);
-    // boxes are moved whole and may be declared larger than their memory; their parts are checked where they
-    // are used
-    if (tile.inner != 0) return;
     const int64_t row = tile.row_major ? tile.cols : 1, col = tile.row_major ? 1 : tile.rows;
     const int64_t last = (tile.valid_rows - 1) * row + (tile.valid_cols - 1) * col;
     const uint64_t end = tile.address + uint64_t((last + 1) * bits + 7) / 8, size = space_size(tile.space);
-    if (end > size)
-        kernel_error(
+    if (end > size && tile.inner == 0) // boxes are moved whole and may be declared larger than their memory
+        remark(
             "%s: a tile of %d x %d at 0x%llx, %d x %d of it valid, ends at %llu, past the %llu bytes of %s",
-            op_names[static_cast<int>(op)], tile.rows, tile.cols, (unsigned long long)tile.address,
-            tile.valid_rows, tile.valid_cols, (unsigned long long)end, (unsigned long long)size,
-            space_name(tile.space));
+            name, tile.rows, tile.cols, (unsigned long long)tile.address, tile.valid_rows, tile.valid_cols,
+            (unsigned long long)end, (unsigned long long)size, space_name(tile.space));
+    else
+        remark("%s: a valid part of %d x %d in a tile of %d x %d reaches what lies behind the tile", name,
+               tile.valid_rows, tile.valid_cols, tile.rows, tile.cols);
 }
 
 void Core::begin_call(Op op, const Operands &operands) {

@@ -149,8 +149,8 @@ void raw_merge(Core &core, const uint64_t *v) {
         for (int list = 0; list < 4; ++list) taken |= uint64_t(result.taken[list] & 0xffff) << (16 * list);
     }
     core.also(kWrites, Space::UB, type, lines_at(dst, 1, 0, repeats * total * 8), !stops);
-    core.vector(issued_only(Instr::VMS4v2), type, static_cast<int>(repeats), repeats * total,
-                VectorOperand(static_cast<uint32_t>(dst)).elsewhere());
+    core.vector(issued_only(Instr::VMS4v2), type, merge_repeats(repeats * total),
+                repeats * total * 8 / type_size(type), VectorOperand(static_cast<uint32_t>(dst)).elsewhere());
 }
 
 } // namespace insight_trace::engine

@@ -279,8 +279,7 @@ void raw_load_boxes(Core &core, const uint64_t *v) {
     Area there = lines_at(to, boxes, to_step, kBox);
     there.walk[0].count[1] = static_cast<uint32_t>(of_square);
     there.walk[0].step[1] = part_step;
-    core.move(instr, Type::U8, there, lines_at(from, boxes, from_step, square), boxes * of_square,
-              boxes * square);
+    core.move(instr, Type::U8, there, lines_at(from, boxes, from_step, square), boxes, boxes * square);
 }
 
 void raw_multiply(Core &core, const uint64_t *v) {
@@ -427,7 +426,7 @@ void raw_load_image(Core &core, const uint64_t *v) {
                                          std::max<int64_t>(0, last - m_first) * kBlock)
                               : lines_at(from, 1, 0, int64_t(image_bytes));
     core.move(to_left ? Instr::LOAD_L1_TO_L0A_3Dv2 : Instr::LOAD_L1_TO_L0B_3Dv2, type,
-              lines_at(to, 1, 0, bytes), source, (bytes + kBox - 1) / kBox, bytes);
+              lines_at(to, 1, 0, bytes), source, 1, bytes);
 }
 
 // The bias table and the fixpipe's buffer.

@@ -95,15 +95,18 @@ void Core::issue(const VectorInstruction &given) {
     const int lanes = kBytesOfRepeat / widest;
     const bool masked = !ignores_mask(i.instr);
     const bool counts = masked && i.mask.counts;
-    const bool by_row = counts && i.instr == Instr::VCOPY; // the count is that of each repeat
-    int64_t repeats = counts ? (i.mask.count + lanes - 1) / lanes : i.repeats;
+    // the count is that of each repeat, which goes on until it has so many
+    const bool by_row = i.mask.counts && (i.instr == Instr::VCOPY || i.instr == Instr::VREDUCEV2);
+    int64_t repeats = counts || by_row ? (i.mask.count + lanes - 1) / lanes : i.repeats;
     if (by_row) repeats *= i.repeats;
+    const bool idle = counts && i.mask.count == 0 && i.repeats > 0; // it goes through the pipe all the same
+    if (idle) repeats = by_row ? i.repeats : 1;
     if (repeats <= 0) return; // no operation on this unit
-    const int64_t elements = !masked  ? repeats * lanes
-                             : by_row ? i.repeats * i.mask.count
-                             : counts ? i.mask.count
-                                      : repeats * active_lanes(i.mask, lanes);
-    if (computes) execute(*this, i);
+    const int64_t elements = by_row    ? i.repeats * i.mask.count
+                             : !masked ? repeats * lanes
+                             : counts  ? i.mask.count
+                                       : repeats * active_lanes(i.mask, lanes);
+    if (computes && !idle) execute(*this, i);
 
     VectorOperand dst = i.dst, src0 = i.src0, src1 = i.src1;
     if (converts && i.instr != Instr::VGATHER && i.instr != Instr::VGATHERB) {
@@ -169,13 +172,19 @@ void Core::issue(const VectorInstruction &given) {
         break;
     case Instr::VREDUCEV2: {
         const int64_t read = i.mask.counts ? i.mask.count : lanes;
+        auto take = [&](VectorOperand &o, Type type, int64_t bytes) { // as many of each repeat
+            const int64_t step = int64_t(o.repeat_stride) * kBytesOfBlock;
+            if (!by_row) return pieces(o, bytes, step);
+            also(kReads, Space::UB, type, lines_at(o.address, i.repeats, step, bytes));
+            o = o.elsewhere();
+        };
         if (computes)
             also(kWrites, Space::UB, i.type,
                  lines_at(dst.address, 1, 0, int64_t(spr_of(Spr::RSVD_CNT)) * size));
         dst = dst.elsewhere();
-        pieces(src0, read * size, int64_t(src0.repeat_stride) * kBytesOfBlock);
+        take(src0, i.type, read * size);
         if (i.mode == 0)
-            pieces(src1, (read + 7) / 8, int64_t(src1.repeat_stride) * kBytesOfBlock);
+            take(src1, Type::U8, (read + 7) / 8);
         else
             src1 = {};
         break;

@@ -140,5 +140,9 @@ struct MergeResult {
 };
 MergeResult merge_sorted(Core &core, Type type, uint64_t dst, const uint64_t (&lists)[4],
                          const int64_t (&lengths)[4], int64_t repeats, int valid, bool stops);
+// The merge unit's time goes with the data: a repeat is what four lists of 32 pairs are.
+inline int merge_repeats(int64_t pairs) {
+    return static_cast<int>(std::max<int64_t>(1, (pairs + 127) / 128));
+}
 
 } // namespace insight_trace::engine

@@ -82,29 +82,6 @@ void concat_counted(Core &core, const TileRef &dst, const TileRef &a, const Tile
     }
 }
 
-} // namespace
-
-// (dst, a, b), with counts per row (…, a_count, b_count) and with the resulting count (…, dst_count, …)
-TILE_OP_BODY(TCONCAT) {
-    const TileRef &dst = operands[0].tile, &a = operands[1].tile, &b = operands[2].tile;
-    if (type_size(dst.type) > 4) refuse_type(core, dst.type);
-    need_plain_rows(core, dst, "result");
-    for (const TileRef *source : {&a, &b}) {
-        same_type(core, dst, *source);
-        need_plain_rows(core, *source, "source");
-        need_room(core, *source, "source", dst.valid_rows, 0);
-    }
-    if (dst.valid_rows <= 0) return;
-    const uint32_t counts = operands.count - 2; // the last two, where there are more than three
-    if (operands.count == 3)
-        concat_valid(core, dst, a, b);
-    else
-        concat_counted(core, dst, a, b, counts == 4 ? &operands[3].tile : nullptr, operands[counts].tile,
-                       operands[counts + 1].tile);
-}
-
-namespace {
-
 void check_interleave(const Core &core, const Operands &operands) {
     if (!core.register_based()) core.unsupported("%s on this chip", core.op);
     const TileRef &like = operands[1].tile;
@@ -126,6 +103,25 @@ void interleave(Core &core, const Operation &instr, VectorOperand dst, Type type
 }
 
 } // namespace
+
+// (dst, a, b), with counts per row (…, a_count, b_count) and with the resulting count (…, dst_count, …)
+TILE_OP_BODY(TCONCAT) {
+    const TileRef &dst = operands[0].tile, &a = operands[1].tile, &b = operands[2].tile;
+    if (type_size(dst.type) > 4) refuse_type(core, dst.type);
+    need_plain_rows(core, dst, "result");
+    for (const TileRef *source : {&a, &b}) {
+        same_type(core, dst, *source);
+        need_plain_rows(core, *source, "source");
+        need_room(core, *source, "source", dst.valid_rows, 0);
+    }
+    if (dst.valid_rows <= 0) return;
+    const uint32_t counts = operands.count - 2; // the last two, where there are more than three
+    if (operands.count == 3)
+        concat_valid(core, dst, a, b);
+    else
+        concat_counted(core, dst, a, b, counts == 4 ? &operands[3].tile : nullptr, operands[counts].tile,
+                       operands[counts + 1].tile);
+}
 
 // (dst1, dst0, src1, src0): the first halves of the rows go to dst0, the second ones to dst1. With an odd
 // number the halves share their middle.

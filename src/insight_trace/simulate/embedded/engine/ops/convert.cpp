@@ -181,20 +181,6 @@ bool is_other_nibble(Type from, Type to) {
     return (from == Type::I4 && to != Type::F16) || (to == Type::I4 && from != Type::F16);
 }
 
-} // namespace
-
-TILE_OP_BODY(TCVT) {
-    const Asked asked(core, operands);
-    const Type to = asked.dst.type, from = asked.src.type;
-    if (is_narrow(from) || is_narrow(to) || is_other_nibble(from, to)) refuse_pair(core, from, to);
-    if (!has_conversion(from, to))
-        core.unsupported("TCVT from %s to %s: the vector unit has none", type_name(from), type_name(to));
-    const Lines dst = lines_of(core, asked.dst), src = lines_of(core, asked.src, dst);
-    Issuer(core, asked.job, dst, src, asked.tmp).run();
-}
-
-namespace {
-
 bool converts_narrow(Type from, Type to) {
     if (to == Type::HiF8) return from == Type::F32 || from == Type::F16;
     if (from == Type::HiF8) return to == Type::F32;
@@ -212,6 +198,16 @@ Lines narrow_lines(Core &core, const TileRef &tile, const TileRef &dst) {
 }
 
 } // namespace
+
+TILE_OP_BODY(TCVT) {
+    const Asked asked(core, operands);
+    const Type to = asked.dst.type, from = asked.src.type;
+    if (is_narrow(from) || is_narrow(to) || is_other_nibble(from, to)) refuse_pair(core, from, to);
+    if (!has_conversion(from, to))
+        core.unsupported("TCVT from %s to %s: the vector unit has none", type_name(from), type_name(to));
+    const Lines dst = lines_of(core, asked.dst), src = lines_of(core, asked.src, dst);
+    Issuer(core, asked.job, dst, src, asked.tmp).run();
+}
 
 // With registers: every pair of types, line by line.
 FUNCTION_OP_BODY(TCVT) {

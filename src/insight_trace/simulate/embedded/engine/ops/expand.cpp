@@ -77,32 +77,7 @@ void expand_down(Core &core, const Operands &operands, Instr instr, std::initial
               });
 }
 
-} // namespace
-
-TILE_OP_BODY(TCOLEXPANDADD) { expand_down(core, operands, Instr::VADD, kSpreadTypes); }
-TILE_OP_BODY(TCOLEXPANDSUB) { expand_down(core, operands, Instr::VSUB, kSpreadTypes); }
-TILE_OP_BODY(TCOLEXPANDMUL) { expand_down(core, operands, Instr::VMUL, kSpreadTypes); }
-TILE_OP_BODY(TCOLEXPANDDIV) { expand_down(core, operands, Instr::VDIV, kSpreadReals); }
-TILE_OP_BODY(TCOLEXPANDMAX) { expand_down(core, operands, Instr::VMAX, kSpreadTypes); }
-TILE_OP_BODY(TCOLEXPANDMIN) { expand_down(core, operands, Instr::VMIN, kSpreadTypes); }
-TILE_OP_BODY(TCOLEXPANDEXPDIF) { expand_down(core, operands, Instr::VSUB, kSpreadReals, true); }
-
-TILE_OP_BODY(TCOLEXPAND) {
-    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
-    if (type_size(dst.type) > 4 && !core.register_based()) refuse_type(core, dst.type);
-    same_type(core, dst, src);
-    need_plain_rows(core, dst, "result");
-    need_plain_rows(core, src, "source");
-    if (is_empty(dst) || is_empty(src)) return;
-    need_room(core, src, "source", 1, dst.valid_cols);
-    for (int r = 0; r < dst.valid_rows; ++r)
-        copy_lines(core, dst.type, {address_of(dst, r)}, {src.address}, 1,
-                   int64_t(dst.valid_cols) * type_size(dst.type));
-}
-
 // --- one value per row, spread along the row
-
-namespace {
 
 // With functions a row takes its value, or its block, from the column while it is computed.
 void spread_rows(Core &core, Instr instr, const Spread &s) {
@@ -182,6 +157,27 @@ void expand_along(Core &core, const Operands &operands, Instr instr, std::initia
 }
 
 } // namespace
+
+TILE_OP_BODY(TCOLEXPANDADD) { expand_down(core, operands, Instr::VADD, kSpreadTypes); }
+TILE_OP_BODY(TCOLEXPANDSUB) { expand_down(core, operands, Instr::VSUB, kSpreadTypes); }
+TILE_OP_BODY(TCOLEXPANDMUL) { expand_down(core, operands, Instr::VMUL, kSpreadTypes); }
+TILE_OP_BODY(TCOLEXPANDDIV) { expand_down(core, operands, Instr::VDIV, kSpreadReals); }
+TILE_OP_BODY(TCOLEXPANDMAX) { expand_down(core, operands, Instr::VMAX, kSpreadTypes); }
+TILE_OP_BODY(TCOLEXPANDMIN) { expand_down(core, operands, Instr::VMIN, kSpreadTypes); }
+TILE_OP_BODY(TCOLEXPANDEXPDIF) { expand_down(core, operands, Instr::VSUB, kSpreadReals, true); }
+
+TILE_OP_BODY(TCOLEXPAND) {
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
+    if (type_size(dst.type) > 4 && !core.register_based()) refuse_type(core, dst.type);
+    same_type(core, dst, src);
+    need_plain_rows(core, dst, "result");
+    need_plain_rows(core, src, "source");
+    if (is_empty(dst) || is_empty(src)) return;
+    need_room(core, src, "source", 1, dst.valid_cols);
+    for (int r = 0; r < dst.valid_rows; ++r)
+        copy_lines(core, dst.type, {address_of(dst, r)}, {src.address}, 1,
+                   int64_t(dst.valid_cols) * type_size(dst.type));
+}
 
 TILE_OP_BODY(TROWEXPANDADD) { expand_along(core, operands, Instr::VADD, kSpreadTypes); }
 TILE_OP_BODY(TROWEXPANDSUB) { expand_along(core, operands, Instr::VSUB, kSpreadTypes); }

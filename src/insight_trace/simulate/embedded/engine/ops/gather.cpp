@@ -79,7 +79,12 @@ void gather_by_pattern(Core &core, const Operands &operands) {
     if (operands[3].option == 1) { // whole rows
         const int64_t picked = pattern.picked_of(rows);
         need_room(core, dst, "result", picked, cols);
-        for (int64_t r = 0; r < picked; ++r)
+        // the library goes on for as many rows as the source has: what follows both tiles is copied, too
+        const int64_t copied = core.register_based() ? picked : rows;
+        if (copied > dst.rows)
+            core.remark("TGATHER: %lld rows are copied to a tile of %d, and overwrite what lies behind it",
+                        (long long)copied, dst.rows);
+        for (int64_t r = 0; r < copied; ++r)
             counted(core, Instr::VCOPY, dst.type, cols, row_of(dst, r), row_of(src, pattern.position(r)));
     } else {
         const int64_t picked = pattern.picked_of(cols) * rows;
@@ -148,18 +153,7 @@ void gather_by_comparison(Core &core, const Operands &operands) {
     });
 }
 
-} // namespace
-
-TILE_OP_BODY(TGATHER) {
-    if (operands[2].kind == Operand::Option)
-        gather_by_pattern(core, operands);
-    else
-        (operands.count == 4 ? gather_by_index : gather_by_comparison)(core, operands);
-}
-
 // --- TGATHERB: blocks of 32 bytes, each from the byte offset that stands for it
-
-namespace {
 
 struct BlockGather {
     const TileRef &dst, &src, &offsets;
@@ -174,39 +168,7 @@ struct BlockGather {
     int64_t blocks() const { return ceil_div(dst.valid_cols, per_block(dst.type)); }
 };
 
-} // namespace
-
-TILE_OP_BODY(TGATHERB) {
-    const BlockGather t(core, operands);
-    const TileRef &dst = t.dst;
-    if (is_empty(dst)) return;
-    const Type type = type_size(dst.type) == 1 ? Type::U16 : dst.type;
-    const int lanes = per_repeat(dst.type), full = dst.valid_cols / lanes, rows = dst.valid_rows;
-    // eight offsets of each repeat follow those of the one before
-    auto take = [&](int repeats, int width, VectorOperand to, int64_t row, int64_t first) {
-        core.also(kReads, t.src.space, t.src.type, whole_of(t.src), false);
-        core.vector({Instr::VGATHERB, t.src.address}, type, repeats, int64_t(repeats) * width, to,
-                    VectorOperand(address_of(t.offsets, row, first), 1).of(Type::U32).pieces(32, 32));
-    };
-    for (int r = 0; full > 0 && r < rows; ++r) take(full, lanes, row_of(dst, r), r, 0);
-    if (int rest = dst.valid_cols % lanes)
-        take(rows, rest, rows_of(dst, 0, int64_t(full) * lanes), 0, int64_t(full) * 8);
-}
-
-// With registers a store is as long as the row, and rows have offsets of their own.
-FUNCTION_OP_BODY(TGATHERB) {
-    const BlockGather t(core, operands);
-    for (int r = 0; r < t.dst.valid_rows; ++r) {
-        core.also(kReads, t.src.space, t.src.type, whole_of(t.src), false);
-        core.vector_counted(
-            {Instr::VGATHERB, t.src.address, 1}, t.dst.type, t.dst.valid_cols, row_of(t.dst, r),
-            VectorOperand(address_of(t.offsets, r), 1).of(Type::U32).spanning(t.blocks() * 4));
-    }
-}
-
 // --- TSCATTER: the rest of the tile is cleared
-
-namespace {
 
 void check_scatter(const Core &core, const TileRef &dst, const TileRef &src) {
     if (type_size(dst.type) > 4 && !core.register_based()) refuse_type(core, dst.type);
@@ -259,6 +221,7 @@ void scatter_by_pattern(Core &core, const Operands &operands) {
     auto row = [&](int r) { return whole_rows ? pattern.position(r) : r; };
     auto col = [&](int c) { return whole_rows ? c : pattern.position(c); };
     need_room(core, dst, "result", row(rows - 1) + 1, col(cols - 1) + 1);
+    if (pattern.group == 1 && !core.register_based()) return run(core, Op::TMOV, operands[0], operands[1]);
     if (pattern.group == 1) // every element stays where it is: a copy
         return copy_lines(core, dst.type, {dst.address, int64_t(dst.cols) * size},
                           {src.address, int64_t(src.cols) * size}, rows, int64_t(cols) * size);
@@ -276,6 +239,41 @@ void scatter_by_pattern(Core &core, const Operands &operands) {
 }
 
 } // namespace
+
+TILE_OP_BODY(TGATHER) {
+    if (operands[2].kind == Operand::Option)
+        gather_by_pattern(core, operands);
+    else
+        (operands.count == 4 ? gather_by_index : gather_by_comparison)(core, operands);
+}
+
+TILE_OP_BODY(TGATHERB) {
+    const BlockGather t(core, operands);
+    const TileRef &dst = t.dst;
+    if (is_empty(dst)) return;
+    const Type type = type_size(dst.type) == 1 ? Type::U16 : dst.type;
+    const int lanes = per_repeat(dst.type), full = dst.valid_cols / lanes, rows = dst.valid_rows;
+    // eight offsets of each repeat follow those of the one before
+    auto take = [&](int repeats, int width, VectorOperand to, int64_t row, int64_t first) {
+        core.also(kReads, t.src.space, t.src.type, whole_of(t.src), false);
+        core.vector({Instr::VGATHERB, t.src.address}, type, repeats, int64_t(repeats) * width, to,
+                    VectorOperand(address_of(t.offsets, row, first), 1).of(Type::U32).pieces(32, 32));
+    };
+    for (int r = 0; full > 0 && r < rows; ++r) take(full, lanes, row_of(dst, r), r, 0);
+    if (int rest = dst.valid_cols % lanes)
+        take(rows, rest, rows_of(dst, 0, int64_t(full) * lanes), 0, int64_t(full) * 8);
+}
+
+// With registers a store is as long as the row, and rows have offsets of their own.
+FUNCTION_OP_BODY(TGATHERB) {
+    const BlockGather t(core, operands);
+    for (int r = 0; r < t.dst.valid_rows; ++r) {
+        core.also(kReads, t.src.space, t.src.type, whole_of(t.src), false);
+        core.vector_counted(
+            {Instr::VGATHERB, t.src.address, 1}, t.dst.type, t.dst.valid_cols, row_of(t.dst, r),
+            VectorOperand(address_of(t.offsets, r), 1).of(Type::U32).spanning(t.blocks() * 4));
+    }
+}
 
 TILE_OP_BODY(TSCATTER) {
     (operands[2].kind == Operand::Option ? scatter_by_pattern : scatter_by_index)(core, operands);

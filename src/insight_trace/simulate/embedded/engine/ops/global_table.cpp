@@ -117,40 +117,6 @@ void gather_elements_to_matrix(Core &core, const TileRef &dst, const Table &tabl
     core.transfer(Instr::MOV_OUT_TO_L1, dst.type, scratch.address, dst.address, 1, bytes, 0);
 }
 
-} // namespace
-
-// (dst, table, indices, coalesce, beyond) and, into L1 by element, (dst, table, indices, scratch, coalesce,
-// beyond)
-TILE_OP_BODY(MGATHER) {
-    const TileRef &dst = operands[0].tile;
-    Table table(core, operands[1].global);
-    int64_t mode = operands[operands.count - 2].option;
-    Beyond beyond = gather_beyond(operands[operands.count - 1].option);
-    if (dst.space == Space::L1) {
-        if (operands[2].kind != Operand::Global)
-            core.kernel_error("MGATHER: indices of a matrix tile lie in global memory");
-        if (table.boxed || dst.row_major || dst.inner != 1)
-            core.unsupported("MGATHER into L1 other than from ND to NZ");
-        if (type_size(operands[2].global.type) != 4)
-            core.unsupported("MGATHER by %s indices", type_name(operands[2].global.type));
-        if (is_empty(dst)) return;
-        if (operands.count == 6)
-            gather_elements_to_matrix(core, dst, table, operands[2].global, operands[3].global, beyond);
-        else
-            gather_rows_to_matrix(core, dst, table, operands[2].global, beyond);
-        return;
-    }
-    const TileRef &idx = operands[2].tile;
-    if (core.register_based() && !table.boxed)
-        return gather_threads(core, dst, table, idx, mode == kByRow, beyond);
-    check_index_tile(core, idx);
-    check_table_tile(core, table, dst);
-    if (is_empty(dst)) return;
-    (mode == kByRow ? gather_rows : gather_elements)(core, dst, table, idx, beyond);
-}
-
-namespace {
-
 Beyond scatter_beyond(int64_t option) { // pto::ScatterOOB: Undefined, Skip, Clamp, Wrap
     static const Beyond ways[] = {Beyond::Undefined, Beyond::Leave, Beyond::Clamp, Beyond::Wrap};
     return ways[option & 3];
@@ -210,6 +176,36 @@ void scatter_elements(Core &core, const Table &table, const TileRef &src, const 
 }
 
 } // namespace
+
+// (dst, table, indices, coalesce, beyond) and, into L1 by element, (dst, table, indices, scratch, coalesce,
+// beyond)
+TILE_OP_BODY(MGATHER) {
+    const TileRef &dst = operands[0].tile;
+    Table table(core, operands[1].global);
+    int64_t mode = operands[operands.count - 2].option;
+    Beyond beyond = gather_beyond(operands[operands.count - 1].option);
+    if (dst.space == Space::L1) {
+        if (operands[2].kind != Operand::Global)
+            core.kernel_error("MGATHER: indices of a matrix tile lie in global memory");
+        if (table.boxed || dst.row_major || dst.inner != 1)
+            core.unsupported("MGATHER into L1 other than from ND to NZ");
+        if (type_size(operands[2].global.type) != 4)
+            core.unsupported("MGATHER by %s indices", type_name(operands[2].global.type));
+        if (is_empty(dst)) return;
+        if (operands.count == 6)
+            gather_elements_to_matrix(core, dst, table, operands[2].global, operands[3].global, beyond);
+        else
+            gather_rows_to_matrix(core, dst, table, operands[2].global, beyond);
+        return;
+    }
+    const TileRef &idx = operands[2].tile;
+    if (core.register_based() && !table.boxed)
+        return gather_threads(core, dst, table, idx, mode == kByRow, beyond);
+    check_index_tile(core, idx);
+    check_table_tile(core, table, dst);
+    if (is_empty(dst)) return;
+    (mode == kByRow ? gather_rows : gather_elements)(core, dst, table, idx, beyond);
+}
 
 // (table, src, indices, coalesce, combine, beyond)
 TILE_OP_BODY(MSCATTER) {

@@ -49,24 +49,34 @@ void load_as_image(Core &core, Instr instr, const Copy &copy, int64_t rows, int6
 
 void load_left(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
     const int size = type_size(copy.dst.type);
-    const int64_t bytes = rows * cols * size, boxes = ceil_div(rows, 32);
+    const int64_t bytes = rows * cols * size;
     if (core.register_based()) // one instruction, turned or not; sizes are operands
         return move_copy(core, Instr::LOAD_L1_TO_L0A_2D, copy, 1, bytes);
+    if (copy.src.rows == 1 && copy.src.row_major && !copy.src.inner) // a row, in boxes as they are
+        return move_copy(core, Instr::LOAD_L1_TO_L0A_2D, copy,
+                         ceil_div(int64_t(copy.dst.valid_cols) * size, 512), bytes);
     const bool turned = copy.src.inner == 2; // ZN source: its boxes are turned on the way
     if (!turned || size != 1) return load_as_image(core, Instr::LOAD_L1_TO_L0A_3Dv2, copy, rows, cols, bytes);
-    for (int64_t i = 0; i < boxes; ++i)
-        move_copy(core, Instr::LOAD_L1_TO_L0A_2D_TRANSPOSE, copy.rows_at(i, 32), cols / 32, bytes / boxes);
+    // squares of 32 x 32 bytes, along the longer side
+    const int64_t down = rows / 32, across = cols / 32, fewer = std::min(down, across);
+    for (int64_t i = 0; i < fewer; ++i)
+        move_copy(core, Instr::LOAD_L1_TO_L0A_2D_TRANSPOSE,
+                  down >= across ? copy.cols_at(i, 32) : copy.rows_at(i, 32), std::max(down, across),
+                  bytes / fewer);
 }
 
 void load_right(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
     const int size = type_size(copy.dst.type);
-    const int64_t bytes = rows * cols * size, c0 = kBlockBytes / size, boxes = ceil_div(cols, 32);
+    const int64_t bytes = rows * cols * size, c0 = kBlockBytes / size;
     if (core.register_based()) return move_copy(core, Instr::LOAD_L1_TO_L0B_2D, copy, 1, bytes);
     const bool turned = copy.src.inner == 1; // NZ source
     if (turned && size != 1) return load_as_image(core, Instr::LOAD_L1_TO_L0B_3Dv2, copy, rows, cols, bytes);
-    for (int64_t i = 0; turned && i < boxes; ++i)
-        move_copy(core, Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE, copy.cols_at(i, 32), rows / 32, bytes / boxes);
-    if (turned) return;
+    if (turned) { // squares of 32 x 32 bytes that hold something valid, row by row of them
+        const int64_t down = ceil_div(copy.dst.valid_rows, 32), across = ceil_div(copy.dst.valid_cols, 32);
+        for (int64_t i = 0; i < down; ++i)
+            move_copy(core, Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE, copy.rows_at(i, 32), across, across * 1024);
+        return;
+    }
     const int64_t k_boxes = ceil_div(rows, c0), n_boxes = ceil_div(cols, 16);
     const int64_t fewer = std::min(k_boxes, n_boxes), more = std::max(k_boxes, n_boxes);
     for (int64_t i = 0; i < fewer; ++i) { // a row of boxes, or a column of them
@@ -77,7 +87,8 @@ void load_right(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
     }
 }
 
-void move_in_ub(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
+// On the 950, whose functions copy line by line.
+void move_in_function(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
     const TileRef &dst = copy.dst, &src = copy.src;
     const int64_t line = dst.row_major ? cols : rows, lines = dst.row_major ? rows : cols;
     auto pitch = [](const TileRef &tile) { return tile.row_major ? tile.cols : tile.rows; };
@@ -85,6 +96,103 @@ void move_in_ub(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
     const int64_t bytes = line * type_size(dst.type);
     move_copy(core, Instr::MOV_UB_TO_UB, copy, whole ? 1 : lines,
               (whole ? bytes : rounded_up(bytes, kBlockBytes)) * lines);
+}
+
+// The lines that units copy between Vec tiles: rows, or columns of boxes, from a corner on.
+LinesOfUb lines_from(const TileRef &tile, Corner at) {
+    const TileOrder order(tile);
+    return {element_address(tile, order.row(at.row) + order.col(at.col)),
+            tile.inner ? int64_t(tile.rows) * kBlockBytes : int64_t(tile.cols) * type_size(tile.type)};
+}
+bool is_boxed(const TileRef &tile) { return !tile.row_major && tile.inner == 1; }
+bool is_plain(const TileRef &tile) { return tile.row_major && tile.inner == 0; }
+
+// A part of a Vec tile that goes to another one on a2a3, and the ways there.
+struct VecPart {
+    Core &core;
+    const TileRef &dst, &src;
+    Corner to, from;
+    int rows, cols;
+
+    VectorOperand operand(const TileRef &tile, Corner at, int row, int col) const {
+        return VectorOperand(lines_from(tile, {at.row + row, at.col + col}).address,
+                             static_cast<uint16_t>(tile.inner ? 1 : row_blocks(tile)));
+    }
+    VectorOperand into(int row, int col) const { return operand(dst, to, row, col); }
+    VectorOperand out_of(int row, int col) const { return operand(src, from, row, col); }
+    void by_scalar() const {
+        handshake(core, PipeId::V, PipeId::S);
+        for (int r = 0; r < rows; ++r)
+            for (int c = 0; c < cols; ++c)
+                copy_element(core, into(r, c).address, out_of(r, c).address, type_size(dst.type));
+        handshake(core, PipeId::S, PipeId::V);
+    }
+    // Less than a block of every row, two bytes at a time, under a count.
+    void by_pairs(int col, int width) const {
+        const int64_t units = int64_t(width) * type_size(dst.type) / 2;
+        mask_value(core, uint64_t(units));
+        portions(rows, kMostRepeats, [&](int row, int count) {
+            core.vector(Instr::VCOPY, Type::U16, count, count * units, into(row, col), out_of(row, col));
+        });
+    }
+    // As halves, which the vector unit masks one by one; as many rows as the scratch holds.
+    void by_halves(int col, int width) const {
+        const VectorOperand held = VectorOperand(kScratch, 2).of(Type::F16);
+        mask_elements(core, width);
+        portions(rows, 128, [&](int row, int count) {
+            const int64_t elements = int64_t(count) * width;
+            core.vector(rounding(Round::Rint), Type::F16, count, elements, held,
+                        out_of(row, col).of(dst.type));
+            barrier(core);
+            core.vector(rounding(Round::Trunc), Type::F16, count, elements, into(row, col).of(dst.type),
+                        held);
+            barrier(core);
+        });
+    }
+    // Whole blocks by the unit that copies them, then the rest of every row. `shape`: whose valid part it is.
+    void alike(const TileRef &shape) const {
+        const int size = type_size(dst.type), block = per_block(dst.type), full = cols / block * block;
+        const LinesOfUb there = lines_from(dst, to), here = lines_from(src, from);
+        if (!shape.dynamic && rows == 1 && cols == 1) return by_scalar();
+        if (full && dst.inner)
+            copy_lines(core, dst.type, there, here, full / block, rows * kBlockBytes);
+        else if (full == cols && fixed_cols(shape) && cols == dst.cols && cols == src.cols)
+            copy_lines(core, dst.type, there, here, 1, int64_t(rows) * cols * size);
+        else
+            copy_lines(core, dst.type, there, here, rows, full * size);
+        if (full == cols) return;
+        count_mode(core);
+        by_pairs(full, cols - full);
+        count_off(core);
+    }
+    // Rows into boxes, a block of every row at a time.
+    void to_boxes() const {
+        const int block = per_block(dst.type);
+        const bool odd = cols * type_size(dst.type) % 2;
+        if ((rows == 1 && cols == 1) || from.col % block) return by_scalar();
+        odd ? bit_mode(core) : count_mode(core);
+        portions(cols, block,
+                 [&](int col, int width) { odd ? by_halves(col, width) : by_pairs(col, width); });
+        odd ? mask_all(core) : count_off(core);
+    }
+    // Whether the layouts have one of these ways.
+    bool move(const TileRef &shape) const {
+        const bool same = (is_plain(dst) && is_plain(src)) || (is_boxed(dst) && is_boxed(src));
+        if (core.register_based() || dst.space != Space::UB || src.space != Space::UB) return false;
+        if (!same && !(is_boxed(dst) && is_plain(src))) return false;
+        if (rows > 0 && cols > 0) same ? alike(shape) : to_boxes();
+        return true;
+    }
+};
+
+// TMOV between Vec tiles of rows: all of them at once, or an instruction for each.
+void move_rows_in_ub(Core &core, const TileRef &dst, const TileRef &src) {
+    const int64_t size = type_size(dst.type), rows = std::min(src.valid_rows, dst.valid_rows),
+                  cols = std::min(src.valid_cols, dst.valid_cols);
+    if ((dst.cols == src.cols || dst.rows == 1) && cols == dst.cols)
+        return copy_lines(core, dst.type, {dst.address}, {src.address}, 1, rows * cols * size);
+    for (int64_t row = 0; row < rows; ++row)
+        copy_lines(core, dst.type, {address_of(dst, row)}, {address_of(src, row)}, 1, cols * size);
 }
 
 void check_corner(Core &core, const TileRef &src, int64_t row, int64_t col) {
@@ -171,6 +279,7 @@ void extract(Core &core, const TileRef &dst, const TileRef &src, int64_t row, in
     }
     int64_t copied_rows = std::min<int64_t>(rows, src.rows - row),
             copied_cols = std::min<int64_t>(cols, src.cols - col);
+    if (VecPart{core, dst, src, {}, {row, col}, int(copied_rows), int(copied_cols)}.move(dst)) return;
     copy_part(&core, dst, {}, core, src, {row, col}, copied_rows, copied_cols);
     int64_t bytes = rows * cols * type_size(dst.type);
     const Copy copy{dst, src, row, col, copied_rows, copied_cols};
@@ -186,7 +295,7 @@ void extract(Core &core, const TileRef &dst, const TileRef &src, int64_t row, in
         core.move(dst.space == Space::ScaleLeft ? Instr::LOAD_L1_TO_L0A_2D : Instr::LOAD_L1_TO_L0B_2D,
                   dst.type, copy.to(), copy.from(), 1, bytes, &dst.space);
     else if (dst.space == Space::UB && src.space == Space::UB)
-        move_in_ub(core, copy, copied_rows, copied_cols);
+        move_in_function(core, copy, copied_rows, copied_cols);
     else
         core.unsupported("%s between these two memories", core.op);
 }
@@ -198,6 +307,9 @@ TILE_OP_BODY(TMOV) {
     if (src.space == Space::UB && dst.space == Space::UB && operands.count > 2 &&
         operands[2].kind == Operand::Tile)
         return scales_to_boxes(core, dst, src, operands.count > 3 && operands[3].option == 0);
+    if (!core.register_based() && dst.space == Space::UB && src.space == Space::UB && dst.row_major &&
+        src.row_major && type_size(dst.type) == type_size(src.type))
+        return move_rows_in_ub(core, dst, src);
     if (src.space != Space::L0C) return extract(core, dst, src, 0, 0);
     // into boxes every row of them, valid or not
     move_accumulator(core, dst, {}, src, {}, dst.inner ? src.rows : src.valid_rows, src.valid_cols,
@@ -231,6 +343,7 @@ TILE_OP_BODY(TINSERT) {
     if (src.space == Space::L0C)
         return move_accumulator(core, dst, {row, col}, src, {}, dst.inner ? src.rows : rows, cols, way_out);
     if (dst.space == Space::L1) return to_matrix(core, dst, {row, col}, src, {}, rows, cols);
+    if (VecPart{core, dst, src, {row, col}, {}, int(rows), int(cols)}.move(src)) return;
     copy_part(&core, dst, {row, col}, core, src, {}, rows, cols);
     int64_t bytes = rows * cols * type_size(dst.type);
     core.move(Instr::MOV_UB_TO_UB, dst.type, part_of(dst, row, col, rows, cols),

@@ -77,6 +77,19 @@ struct Dequantised {
 
 constexpr uint64_t kSign = 0x80000000u;
 
+// --- TQUANT: dst, src, a scale for every row, 2 (signed) or 3 (unsigned, with an offset for every row),
+// scratch, offset. Else to groups that share a power of two.
+
+constexpr int64_t kSigned = 2, kUnsigned = 3; // pto::QuantType
+
+int64_t kind_of(Core &core, const Operands &operands) {
+    const int64_t kind = operands.count > 3 ? operands[3].option : -1;
+    if (kind != kSigned && kind != kUnsigned) return -1;
+    require_type(core, tile_operand(core, operands, 1), F);
+    require_type(core, tile_operand(core, operands, 0), kind == kSigned ? Type::I8 : Type::U8);
+    return kind;
+}
+
 } // namespace
 
 TILE_OP_BODY(TADDRELUCONV) { rectify_and_narrow(core, operands, Instr::VADDRELUCONV); }
@@ -158,23 +171,6 @@ FUNCTION_OP_BODY(TDEQUANT) {
         core.vector_counted({Instr::VMULS, by}, F, t.to.width, t.to.at(row), held);
     }
 }
-
-// --- TQUANT: dst, src, a scale for every row, 2 (signed) or 3 (unsigned, with an offset for every row),
-// scratch, offset. Else to groups that share a power of two.
-
-namespace {
-
-constexpr int64_t kSigned = 2, kUnsigned = 3; // pto::QuantType
-
-int64_t kind_of(Core &core, const Operands &operands) {
-    const int64_t kind = operands.count > 3 ? operands[3].option : -1;
-    if (kind != kSigned && kind != kUnsigned) return -1;
-    require_type(core, tile_operand(core, operands, 1), F);
-    require_type(core, tile_operand(core, operands, 0), kind == kSigned ? Type::I8 : Type::U8);
-    return kind;
-}
-
-} // namespace
 
 // src is overwritten on the way: scaled in place, and halves of it before the last step.
 TILE_OP_BODY(TQUANT) {

@@ -204,15 +204,6 @@ void row_reduction(Core &core, const Operands &operands, const RowReduction &op)
         (folds_by_block(dst, src) ? reduce_by_block : reduce_by_repeat)(core, op, dst, src, tmp);
 }
 
-} // namespace
-
-TILE_OP_BODY(TROWMAX) { row_reduction(core, operands, {Instr::VMAX, Instr::VCMAX, Instr::VCGMAX, false}); }
-TILE_OP_BODY(TROWMIN) { row_reduction(core, operands, {Instr::VMIN, Instr::VCMIN, Instr::VCGMIN, false}); }
-TILE_OP_BODY(TROWSUM) { row_reduction(core, operands, {Instr::VADD, Instr::VCADD, Instr::VCGADD, true}); }
-TILE_OP_BODY(TROWPROD) { row_reduction(core, operands, {Instr::VMUL, {}, {}, false}); }
-
-namespace {
-
 void check_column_reduction(const Core &core, const TileRef &dst, const TileRef &src) {
     allow_types(core, src.type, {Type::F32, Type::F16, Type::I32, Type::I16});
     same_type(core, dst, src);
@@ -267,6 +258,11 @@ void pair_sums(Core &core, const TileRef &src, const TileRef &tmp) {
 }
 
 } // namespace
+
+TILE_OP_BODY(TROWMAX) { row_reduction(core, operands, {Instr::VMAX, Instr::VCMAX, Instr::VCGMAX, false}); }
+TILE_OP_BODY(TROWMIN) { row_reduction(core, operands, {Instr::VMIN, Instr::VCMIN, Instr::VCGMIN, false}); }
+TILE_OP_BODY(TROWSUM) { row_reduction(core, operands, {Instr::VADD, Instr::VCADD, Instr::VCGADD, true}); }
+TILE_OP_BODY(TROWPROD) { row_reduction(core, operands, {Instr::VMUL, {}, {}, false}); }
 
 TILE_OP_BODY(TCOLMAX) { column_reduction(core, operands, Instr::VMAX); }
 TILE_OP_BODY(TCOLMIN) { column_reduction(core, operands, Instr::VMIN); }

@@ -13,6 +13,70 @@ void check_pairs(const Core &core, const TileRef &tile, const TileRef &like) {
     need_plain_rows(core, tile, "tile");
 }
 
+// TMRGSORT(dst, src, block_length): every four neighbouring sorted blocks into one.
+void merge_blocks(Core &core, const Operands &operands) {
+    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
+    const auto block = static_cast<int64_t>(number_operand(operands[2]));
+    check_pairs(core, dst, dst);
+    check_pairs(core, src, dst);
+    int size = type_size(src.type);
+    if (block <= 0 || block * size % kPairBytes)
+        core.kernel_error("TMRGSORT: a block length of %lld", (long long)block);
+    int64_t pairs = block * size / kPairBytes, repeats = src.valid_cols / (block * 4);
+    if (repeats < 1 || repeats > kMostRepeats)
+        core.kernel_error("TMRGSORT: %d columns are not 1 to 255 times four blocks of %lld", src.valid_cols,
+                          (long long)block);
+    int64_t total = pairs * 4 * repeats;
+    const int64_t lengths[] = {pairs, pairs, pairs, pairs};
+    uint64_t lists[4];
+    for (int k = 0; k < 4; ++k) lists[k] = src.address + uint64_t(k * pairs * kPairBytes);
+    merge_sorted(core, src.type, dst.address, lists, lengths, repeats, 15, false);
+    core.vector(issued_only(Instr::VMS4v2), src.type, merge_repeats(total), total * kPairBytes / size,
+                VectorOperand(dst.address).spanning(total * kPairBytes),
+                VectorOperand(src.address).spanning(total * kPairBytes));
+}
+
+// TMRGSORT<…, exhausted>(dst, executed, tmp, src0, src1[, src2[, src3]]): whole lists into one.
+// operands: dst, tmp, address of the executed-number list in the kernel, exhausted, the lists
+void merge_lists(Core &core, const Operands &operands) {
+    const TileRef &dst = operands[0].tile, &tmp = operands[1].tile;
+    auto *taken_to = reinterpret_cast<uint16_t *>(operands[2].option);
+    bool suspend = operands[3].option != 0;
+    check_pairs(core, dst, dst);
+    check_pairs(core, tmp, dst);
+    int size = type_size(dst.type);
+    uint64_t lists[4] = {};
+    int64_t lengths[4] = {}, total = 0;
+    const uint32_t count = std::min<uint32_t>(operands.count - 4, 4);
+    for (uint32_t i = 0; i < count; ++i) {
+        const TileRef &src = operands[4 + i].tile;
+        check_pairs(core, src, dst);
+        lists[i] = src.address;
+        lengths[i] = int64_t(src.valid_cols) * size / kPairBytes;
+        total += lengths[i];
+    }
+    const MergeResult merged =
+        merge_sorted(core, dst.type, tmp.address, lists, lengths, 1, (1 << count) - 1, suspend);
+    auto list = [&](uint32_t i) {
+        const TileRef &src = operands[i].tile;
+        return VectorOperand(src.address).spanning(int64_t(src.valid_cols) * size);
+    };
+    for (uint32_t i = 6; i < operands.count; ++i)
+        core.also(kReads, operands[i].tile.space, dst.type, valid_of(operands[i].tile));
+    core.vector(issued_only(Instr::VMS4v2), dst.type, merge_repeats(total), total * kPairBytes / size,
+                VectorOperand(tmp.address).spanning(total * kPairBytes), list(4), list(5));
+    if (suspend) {
+        handshake(core, PipeId::V, PipeId::S);
+        core.scalar(Instr::MOV_XD_SPR, 0, 1000);
+        if (taken_to)
+            for (size_t i = 0; i < 4; ++i) taken_to[i] = static_cast<uint16_t>(merged.taken[i]);
+    }
+    barrier(core);
+    // as much as the result holds
+    const int64_t bytes = int64_t(dst.valid_cols) * size;
+    copy_lines(core, dst.type, {dst.address}, {tmp.address}, 1, bytes);
+}
+
 } // namespace
 
 TILE_OP_BODY(TSORT32) {
@@ -80,79 +144,6 @@ TILE_OP_BODY(TSORT32) {
         mask_all(core);
     }
 }
-
-namespace {
-
-// The merge unit's time goes with the data: a repeat is what four lists of 32 pairs are.
-int merge_repeats(int64_t pairs) {
-    return static_cast<int>(std::max<int64_t>(1, ceil_div(pairs, 4 * kGroup)));
-}
-
-// TMRGSORT(dst, src, block_length): every four neighbouring sorted blocks into one.
-void merge_blocks(Core &core, const Operands &operands) {
-    const TileRef &dst = operands[0].tile, &src = operands[1].tile;
-    const auto block = static_cast<int64_t>(number_operand(operands[2]));
-    check_pairs(core, dst, dst);
-    check_pairs(core, src, dst);
-    int size = type_size(src.type);
-    if (block <= 0 || block * size % kPairBytes)
-        core.kernel_error("TMRGSORT: a block length of %lld", (long long)block);
-    int64_t pairs = block * size / kPairBytes, repeats = src.valid_cols / (block * 4);
-    if (repeats < 1 || repeats > kMostRepeats)
-        core.kernel_error("TMRGSORT: %d columns are not 1 to 255 times four blocks of %lld", src.valid_cols,
-                          (long long)block);
-    int64_t total = pairs * 4 * repeats;
-    const int64_t lengths[] = {pairs, pairs, pairs, pairs};
-    uint64_t lists[4];
-    for (int k = 0; k < 4; ++k) lists[k] = src.address + uint64_t(k * pairs * kPairBytes);
-    merge_sorted(core, src.type, dst.address, lists, lengths, repeats, 15, false);
-    core.vector(issued_only(Instr::VMS4v2), src.type, merge_repeats(total), total * kPairBytes / size,
-                VectorOperand(dst.address).spanning(total * kPairBytes),
-                VectorOperand(src.address).spanning(total * kPairBytes));
-}
-
-// TMRGSORT<…, exhausted>(dst, executed, tmp, src0, src1[, src2[, src3]]): whole lists into one.
-// operands: dst, tmp, address of the executed-number list in the kernel, exhausted, the lists
-void merge_lists(Core &core, const Operands &operands) {
-    const TileRef &dst = operands[0].tile, &tmp = operands[1].tile;
-    auto *taken_to = reinterpret_cast<uint16_t *>(operands[2].option);
-    bool suspend = operands[3].option != 0;
-    check_pairs(core, dst, dst);
-    check_pairs(core, tmp, dst);
-    int size = type_size(dst.type);
-    uint64_t lists[4] = {};
-    int64_t lengths[4] = {}, total = 0;
-    const uint32_t count = std::min<uint32_t>(operands.count - 4, 4);
-    for (uint32_t i = 0; i < count; ++i) {
-        const TileRef &src = operands[4 + i].tile;
-        check_pairs(core, src, dst);
-        lists[i] = src.address;
-        lengths[i] = int64_t(src.valid_cols) * size / kPairBytes;
-        total += lengths[i];
-    }
-    const MergeResult merged =
-        merge_sorted(core, dst.type, tmp.address, lists, lengths, 1, (1 << count) - 1, suspend);
-    auto list = [&](uint32_t i) {
-        const TileRef &src = operands[i].tile;
-        return VectorOperand(src.address).spanning(int64_t(src.valid_cols) * size);
-    };
-    for (uint32_t i = 6; i < operands.count; ++i)
-        core.also(kReads, operands[i].tile.space, dst.type, valid_of(operands[i].tile));
-    core.vector(issued_only(Instr::VMS4v2), dst.type, merge_repeats(total), total * kPairBytes / size,
-                VectorOperand(tmp.address).spanning(total * kPairBytes), list(4), list(5));
-    if (suspend) {
-        handshake(core, PipeId::V, PipeId::S);
-        core.scalar(Instr::MOV_XD_SPR, 0, 1000);
-        if (taken_to)
-            for (size_t i = 0; i < 4; ++i) taken_to[i] = static_cast<uint16_t>(merged.taken[i]);
-    }
-    barrier(core);
-    // as much as the result holds
-    const int64_t bytes = int64_t(dst.valid_cols) * size;
-    copy_lines(core, dst.type, {dst.address}, {tmp.address}, 1, bytes);
-}
-
-} // namespace
 
 TILE_OP_BODY(TMRGSORT) { (operands.count == 3 ? merge_blocks : merge_lists)(core, operands); }
 

@@ -23,6 +23,16 @@ template <class Body> void for_pieces(const GlobalRef &g, int64_t length, int64_
             }
 }
 
+// A vector tile of one column that is column major, or of one row that is row major, moves as one line on
+// a2a3, whatever the tensor's layout.
+GlobalRef moved_as(const Core &core, const TileRef &tile, const GlobalRef &tensor) {
+    GlobalRef g = tensor;
+    const bool one = tile.row_major ? tile.valid_rows == 1 : tile.valid_cols == 1;
+    if (core.register_based() || tile.space != Space::UB || tile.inner || g.layout > DN || !one) return g;
+    g.layout = tile.row_major ? ND : DN;
+    return g;
+}
+
 void check(Core &core, const TileRef &tile, const GlobalRef &g) {
     if (type_size(tile.type) != type_size(g.type))
         core.kernel_error("%s between a tile and a tensor of different element sizes (%d and %d bytes)",
@@ -119,7 +129,7 @@ int64_t line_count(const GlobalRef &g) {
 
 TILE_OP_BODY(TLOAD) {
     const TileRef &tile = operands[0].tile;
-    const GlobalRef &g = operands[1].global;
+    const GlobalRef g = moved_as(core, tile, operands[1].global);
     if (is_nibble(tile.type) && is_nibble(g.type)) {
         Operand bytes[2] = {operands[0], operands[1]};
         bytes[0].tile = as_bytes(core, tile);
@@ -149,7 +159,9 @@ TILE_OP_BODY(TLOAD) {
         return;
     }
     if (tile.space != Space::L1) core.kernel_error("TLOAD goes to a Vec or Mat tile");
-    bool converts = tile.inner != 0;
+    // to boxes; on a2a3 a tile of one line, too
+    const bool one_line = !core.register_based() && (tile.row_major ? tile.rows : tile.cols) == 1;
+    bool converts = tile.inner != 0 || one_line;
     // the unit that makes boxes goes by the tensor's extents and stride
     if (converts && !core.register_based()) length = g.shape[columns ? 3 : 4];
     const int64_t step = converts ? g.stride[columns ? 4 : 3] : line_step(core, tile, g);
@@ -169,8 +181,8 @@ TILE_OP_BODY(TLOAD) {
 }
 
 TILE_OP_BODY(TSTORE) {
-    const GlobalRef &g = operands[0].global;
     const TileRef &tile = operands[1].tile;
+    const GlobalRef g = moved_as(core, tile, operands[0].global);
     bool atomic = operands[2].option != 0;
     if (tile.space == Space::L0C) return store_accumulator(core, g, tile, atomic, WayOut(operands, 3));
     if (is_nibble(tile.type) && is_nibble(g.type)) {

@@ -96,10 +96,25 @@ inline RecordEvent TLOAD(const ConvTile<L, E, B, Y, S> &dst, const G &src, INSIG
                                                    rows};
         insight_trace_op(insight_trace::Op::TLOAD, operands, 2, at);
     };
+    // on a2a3 planes whose rows follow each other are lines of one instruction
+    [[maybe_unused]] auto whole_planes = [&](int c1, int h, int w) {
+#if defined(PTO_NPU_ARCH_A5)
+        return false;
+#else
+        const int64_t plane = d(h) * d(w), gap = (s(c1) - plane * c0) / c0;
+        return (s(h) == d(w) * c0 || d(h) == 1) && gap <= 65535 && d(c1) <= 4095 && plane <= 65535;
+#endif
+    };
     if constexpr (Y == Layout::NC1HWC0) {
-        load(bundled::rows_of(src, {1, d(0), d(1), d(2), d(3) * c0}, {0, s(0), s(1), s(2)}));
+        if (whole_planes(1, 2, 3))
+            load(bundled::rows_of(src, {1, 1, d(0), d(1), d(2) * d(3) * c0}, {0, 0, s(0), s(1)}));
+        else
+            load(bundled::rows_of(src, {1, d(0), d(1), d(2), d(3) * c0}, {0, s(0), s(1), s(2)}));
     } else if constexpr (Y == Layout::NDC1HWC0) {
-        load(bundled::rows_of(src, {d(0), d(1), d(2), d(3), d(4) * c0}, {s(0), s(1), s(2), s(3)}));
+        if (whole_planes(2, 3, 4))
+            load(bundled::rows_of(src, {1, d(0), d(1), d(2), d(3) * d(4) * c0}, {0, s(0), s(1), s(2)}));
+        else
+            load(bundled::rows_of(src, {d(0), d(1), d(2), d(3), d(4) * c0}, {s(0), s(1), s(2), s(3)}));
     } else {
         static_assert(Y == Layout::FRACTAL_Z || Y == Layout::FRACTAL_Z_3D,
                       "TLOAD of a ConvTile takes NC1HWC0, NDC1HWC0, FRACTAL_Z or FRACTAL_Z_3D");
@@ -109,7 +124,11 @@ inline RecordEvent TLOAD(const ConvTile<L, E, B, Y, S> &dst, const G &src, INSIG
             load(bundled::rows_of(src, {1, 1, 1, d(0), line}, {0, 0, 0, line + gap}));
         } else {
             const int64_t line = d(3) * c0, gap = s(2) - src.GetShape(3) * c0;
-            load(bundled::rows_of(src, {1, 1, 1, d(0) * d(1) * d(2), line}, {0, 0, 0, line + gap}));
+            const bool together = d(0) * d(1) * d(2) <= 4095;
+            if (together)
+                load(bundled::rows_of(src, {1, 1, 1, d(0) * d(1) * d(2), line}, {0, 0, 0, line + gap}));
+            else
+                load(bundled::rows_of(src, {1, 1, d(0), d(1) * d(2), line}, {0, 0, s(0), line + gap}));
         }
     }
     return {at};
