@@ -34,7 +34,7 @@ def single(candidate: object) -> int:
     planned = plan_kernel(
         KernelFile(Path(candidate.kernel), defines=macros), _values(candidate), blocks=candidate.blocks
     )
-    how = EmbeddedOptions(candidate.soc_version, timing_only=True, launch=True)
+    how = EmbeddedOptions(candidate.soc_version, timing_only=True, launch="kernel")
     return run_embedded(planned.kernels, planned.arguments, how).cycles
 
 

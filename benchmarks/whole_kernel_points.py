@@ -44,6 +44,11 @@ class Whole:
     pipes: dict[str, float] = field(default_factory=dict)  # published busy shares
 
     @property
+    def launch(self) -> str:
+        """Where nothing is left in L2, its program launches it once: that is a first launch."""
+        return "first" if self.l2 == "cold" else "kernel"
+
+    @property
     def family(self) -> str:
         return "a5" if "950" in self.chip else "a2a3"
 

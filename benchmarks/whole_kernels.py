@@ -95,7 +95,7 @@ def run(point: Whole, checkout: Path, scratch: Path) -> Result:
         target=point.family,
         timing_only=True,
         l2=point.l2,
-        launch=True,
+        launch=point.launch,
         seconds=_SECONDS,
         memory_limit=16 * 1024**3,
     )

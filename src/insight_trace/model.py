@@ -366,7 +366,7 @@ class Launch(Struct, frozen=True):
     starts: tuple[int, ...]  # by core
     ends: tuple[int, ...]
     overfull: bool = False  # blocks waited for blocks that had no core: a chip would wait for ever
-    first: bool = False  # launched by itself, with nothing in any cache: it looks up its code and its pages
+    first: bool = False  # launched for the first time: it fetches its code and looks up its pages
 
     @property
     def around(self) -> int:

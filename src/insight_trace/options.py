@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SIMULATORS = ("embedded", "msprof")  # by the names that --simulator takes, besides auto
 PRESETS = ("device", "camodel")
+LAUNCHES = ("task", "kernel", "first")
 PLATFORMS = tuple(f"{target}{kind}" for target in TARGETS for kind in ("", "sim"))
 KERNEL_SECONDS = 300.0  # of one kernel of a profile, and of each step around it
 _LAUNCHES, _MINUTES = 5000, 2880  # that msprof takes at most
@@ -38,7 +39,9 @@ class RunOptions(Struct, frozen=True):
     check: bool = False  # look for what is wrong in the kernel
     orders: int = 0  # with check: how many other orders of cores and pipes
     l2: str | None = None  # what L2 holds at first: cold (None), warm, trace: what earlier dispatches left
-    launch: str | None = None  # task (None): started by a scheduler; kernel: launched by itself
+    # task (None): started by a scheduler; kernel: launched by itself, as often before; first: for the first time, so that
+    # its code is fetched and its pages are looked up
+    launch: str | None = None
     mark_cost: bool = False  # TRACE_START and TRACE_STOP take the time that they take on a device
     pto_isa_root: Path | None = None  # checkout whose headers kernels compile against; None: bundled ones
     ascendc_root: Path | None = None  # checkout of asc-devkit for AscendC kernels; None: our own subset
@@ -203,7 +206,7 @@ FLAGS: dict[str, Flag] = {
         "--l2", "what L2 holds at first: nothing, what the same run left, what earlier dispatches of the dump left",
         choices=("cold", "warm", "trace"),
     ),
-    "launch": Flag("--launch", "a task of a scheduler, or a kernel launched by itself", choices=("task", "kernel")),
+    "launch": Flag("--launch", "a task of a scheduler, a kernel by itself, or that for the first time", choices=LAUNCHES),
     "mark_cost": Flag("--mark-cost", "TRACE_START and TRACE_STOP take time, as where ASCENDC_TRACE_ON is defined"),
     "seconds": Flag("--time-limit", "seconds that a kernel may run (%(default)g)", "S", kind=float),
     "insight": Flag("--no-insight", "write the recording, and no Insight directory"),

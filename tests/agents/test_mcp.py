@@ -70,10 +70,10 @@ def test_every_tool_answers_shortly_and_as_its_schema_says(tmp_path: Path) -> No
     good = "runs/good_1"
     calls: list[tuple[str, dict[str, Any], Callable[[dict[str, Any]], bool]]] = [
         ("kernel", {"file": "judge/good.cpp", "arguments": _ARGUMENTS}, lambda a: a["workspace"] == good),
-        ("replay", {"path": good}, lambda a: a["cycles"] == 6396),
+        ("replay", {"path": good}, lambda a: a["cycles"] == 4104),
         ("check", {"path": good}, lambda a: a["errors"] == 0),
         ("why", {"workspace": good, "element": "2[3]"}, lambda a: a["rows"][0]["op"] == "TSTORE"),
-        ("stats", {"workspace": good}, lambda a: a["cycles"] == 5527 and len(a["rows"]) == 4),
+        ("stats", {"workspace": good}, lambda a: a["cycles"] == 4084 and len(a["rows"]) == 4),
         ("advice", {"workspace": good}, lambda a: a["rows"][0]["simulated"]),
         ("compare", {"before": good, "after": "runs/good_1_1"}, lambda a: a["before"] == a["after"]),
         ("diff", {"a": "two_builds/v1", "b": "two_builds/v2"}, lambda a: a["errors"] == 1),

@@ -120,6 +120,20 @@ def test_python_calls_a_kernel_with_arrays() -> None:
         add(x, x, z)
 
 
+def test_code_and_pages_are_paid_for_in_a_first_launch_alone(tmp_path: Path) -> None:
+    def cycles(*words: str) -> tuple[int, bool]:
+        given = ("x=f32[2,1024]", "y=f32[2,1024]", "z=f32[2,1024]", "rows=2")
+        arguments = [word for each in given for word in ("--arg", each)]
+        ran = run(tmp_path, str(ADD), *arguments, "--timing-only", "--json", "--force", "-o", "w", *words)
+        assert ran.returncode == 0, ran.stderr
+        told = json.loads(ran.stdout)
+        return told["cycles"], told["launch"]["first"]
+
+    usual, first = cycles(), cycles("--launch", "first")
+    assert (usual[1], first[1]) == (False, True)
+    assert cycles("--l2", "warm")[0] < usual[0] < first[0]  # what L2 holds is another question
+
+
 STRUCT = """
 #include <pto/pto-inst.hpp>
 using namespace pto;

@@ -86,7 +86,7 @@ def test_hits_and_misses_of_all_transfers_are_those_of_the_run(programs) -> None
 
 
 def test_a_recording_keeps_launch_memory_and_interval(tmp_path) -> None:
-    done = run([transfer("MOV_OUT_TO_UB", 64 * KB)] * 3, l2="cold", launch=True)
+    done = run([transfer("MOV_OUT_TO_UB", 64 * KB)] * 3, l2="cold", launch="first")
     trace = make_trace(done)
     save(recording_of(done, trace), tmp_path / "recording")
     read = open_recording(tmp_path).trace
@@ -102,7 +102,7 @@ def test_a_recording_keeps_launch_memory_and_interval(tmp_path) -> None:
 
 def test_figures_say_what_l2_had_of_every_path_and_what_is_around_the_kernel() -> None:
     steps = [transfer("MOV_OUT_TO_UB", 64 * KB), barrier(On.MTE2), transfer("MOV_OUT_TO_UB", 64 * KB)]
-    trace = make_trace(run([*steps, transfer("MOV_UB_TO_OUT", 32 * KB)], l2="cold", launch=True))
+    trace = make_trace(run([*steps, transfer("MOV_UB_TO_OUT", 32 * KB)], l2="cold", launch="first"))
     figures = stats(trace)
     paths = {item.path: (item.requests, item.missed) for item in figures.traffic}
     assert paths == {"GM_TO_UB": (1024, 512), "UB_TO_GM": (256, 0)}

@@ -225,7 +225,7 @@ def test_cores_of_a_launched_kernel_start_one_after_the_other(tmp_path: Path) ->
     task = run([vector(1)], blocks=3, soc_version=soc).launch
     assert task is not None
     assert (task.starts, task.around) == ((0, 0, 0), 0)
-    launched = run([vector(1)], blocks=3, soc_version=soc, launch=True).launch
+    launched = run([vector(1)], blocks=3, soc_version=soc, launch="kernel").launch
     assert launched is not None
     assert launched.starts == (0, 30, 60)
     assert (launched.before, launched.after) == (500, 20)
@@ -250,10 +250,11 @@ def test_code_is_fetched_once_by_each_core_that_a_first_launch_finds_cold(tmp_pa
         return [end - start for start, end in zip(done.launch.starts, done.launch.ends, strict=True)]
 
     known = times(l2="cold")
-    assert times(launch=True, l2="warm") == known
-    cold = times(launch=True, l2="cold")
+    assert times(launch="kernel", l2="warm") == times(launch="kernel", l2="cold") == known
     # two vector cores, and the third block finds what the first of its core left
-    assert [more - less for more, less in zip(cold, known, strict=True)] == [fill, fill, 0]
+    for state in ("cold", "warm"):
+        first = times(launch="first", l2=state)
+        assert [more - less for more, less in zip(first, known, strict=True)] == [fill, fill, 0]
 
 
 def test_a_first_launch_walks_through_the_page_table_once_for_each_page(tmp_path: Path) -> None:
@@ -262,13 +263,12 @@ def test_a_first_launch_walks_through_the_page_table_once_for_each_page(tmp_path
         tmp_path, page_small=1024, page_large_from=1 << 40, page_walk=walk, page_turn=10, code_fill=0
     )
     twice = [transfer("MOV_OUT_TO_UB", 3200), barrier(On.MTE2), transfer("MOV_OUT_TO_UB", 3200)]
-    options = {"soc_version": small, "launch": True}
-    known = ends(run(twice, l2="warm", **options))
-    found = ends(run(twice, l2="cold", **options))
+    known = ends(run(twice, l2="cold", soc_version=small, launch="kernel"))  # not for the first time
+    found = ends(run(twice, l2="cold", soc_version=small, launch="first"))
     assert [more - less for more, less in zip(found, known, strict=True)] == [pages * walk] * 2
     assert ends(run(twice, soc_version=small, l2="cold")) == known  # a task of a run: not the first
     large = chip(tmp_path, page_large=MB, page_large_from=1024, page_walk=walk, page_turn=10, code_fill=0)
-    assert ends(run(twice, soc_version=large, launch=True, l2="cold"))[0] == known[0] + walk
+    assert ends(run(twice, soc_version=large, launch="first", l2="cold"))[0] == known[0] + walk
 
 
 def test_walks_of_all_clusters_take_turns(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_walks_of_all_clusters_take_turns(tmp_path: Path) -> None:
     )  # fmt: skip
     load = [transfer("MOV_OUT_TO_UB", 3200)]
     for blocks in (clusters, 2 * clusters):  # two vector cores of a cluster know the same pages
-        last = max(ends(run(load, blocks=blocks, soc_version=soc, launch=True, l2="cold")))
+        last = max(ends(run(load, blocks=blocks, soc_version=soc, launch="first", l2="cold")))
         walks = pages * blocks // 2
         assert last - 200 == pytest.approx(walks * turn, rel=0.1)
 
@@ -287,9 +287,9 @@ def test_walks_of_all_clusters_take_turns(tmp_path: Path) -> None:
 def test_nobody_waits_for_the_pages_of_a_store(tmp_path: Path) -> None:
     soc = chip(tmp_path, page_small=1024, page_large_from=1 << 40, page_walk=70, page_turn=10, code_fill=0)
     both = [transfer("MOV_UB_TO_OUT", 3200), barrier(On.MTE3), scalar(1000), transfer("MOV_OUT_TO_UB", 3200)]
-    cold, warm = (run(both, soc_version=soc, launch=True, l2=state) for state in ("cold", "warm"))
-    assert ends(cold, "MOV_UB_TO_OUT") == ends(warm, "MOV_UB_TO_OUT")
-    assert ends(cold) == ends(warm)  # they are known by then
+    first, later = (run(both, soc_version=soc, launch=launch, l2="cold") for launch in ("first", "kernel"))
+    assert ends(first, "MOV_UB_TO_OUT") == ends(later, "MOV_UB_TO_OUT")
+    assert ends(first) == ends(later)  # they are known by then
 
 
 def test_a_later_block_knows_the_pages_that_its_core_has_seen(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_a_later_block_knows_the_pages_that_its_core_has_seen(tmp_path: Path) ->
         tmp_path, page_small=1024, page_large_from=1 << 40, page_walk=70, page_turn=1, code_fill=0,
         launch_skew=0, launch_next_block=0, chip_cube_cores=1,
     )  # fmt: skip
-    done = run([transfer("MOV_OUT_TO_UB", 3200)], blocks=3, soc_version=soc, launch=True, l2="cold").launch
+    done = run([transfer("MOV_OUT_TO_UB", 3200)], blocks=3, soc_version=soc, launch="first", l2="cold").launch
     assert done is not None
     first, _, third = (end - start for start, end in zip(done.starts, done.ends, strict=True))
     assert first - third == pytest.approx(4 * 70, abs=2)

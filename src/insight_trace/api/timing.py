@@ -256,7 +256,7 @@ class _Batch:
 
         return EmbeddedOptions(
             candidate.soc_version, self._target(candidate), self.preset, timing_only=True, seconds=self.seconds,
-            launch=not candidate.ops,
+            launch=None if candidate.ops else "kernel",
         )  # fmt: skip
 
     def _file_key(self, candidate: Candidate) -> Any:

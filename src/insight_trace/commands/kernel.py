@@ -54,6 +54,15 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset", choices=("device", "camodel"), default="device", help="whose times to show"
     )
+    parser.add_argument(
+        "--l2",
+        choices=("cold", "warm"),
+        help="what L2 holds at first: nothing (usual), or what the same run left",
+    )
+    parser.add_argument(
+        "--launch", choices=("kernel", "first"), default="kernel",
+        help="as often before (usual), or for the first time: its code is fetched, its pages are looked up",
+    )  # fmt: skip
     parser.add_argument("--timing-only", action="store_true", help="simulate times, compute no values")
     parser.add_argument(
         "--check", action="store_true", help="look for races, memory faults and synchronisation"
@@ -94,6 +103,8 @@ def run(options: argparse.Namespace) -> int:
         preset=options.preset,
         timing_only=options.timing_only,
         check=options.check,
+        l2=options.l2,
+        launch=options.launch,
         force=options.force,
         also=options.also,
     )

@@ -130,7 +130,7 @@ class Session:
             soc_version=self.record.get("soc_version") or self.recording.chip.get("name"),
             target=self.record.get("target") or "a2a3",
             preset=self.record.get("preset") or "device",
-            launch=self.record.get("launch") == "kernel",
+            launch=self.record.get("launch"),
             mark_cost=bool(self.record.get("mark_cost")),
             **more,
         )

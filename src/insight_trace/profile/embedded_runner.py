@@ -80,7 +80,7 @@ class EmbeddedRunner:
     def name(self) -> str:
         """Which simulator, with what decides its result."""
         options = self.options
-        launched = "launched" if options.launch == "kernel" else None
+        launched = {"kernel": "launched", "first": "first-launch"}.get(options.launch or "")
         words = (options.soc_version, options.l2, launched, "checked" if options.check else None)
         return " ".join(
             ["embedded", options.preset, *(word for word in words if word), self.toolchain.identity[:16]]

@@ -37,7 +37,7 @@ def replay_kernel(
 
     scene = Scene(file, file.stem, "", 2, "", (), planned.kernels, None)
     case = Case(label) if label else None
-    options = RunOptions(target=target, simulator="embedded", launch="kernel", **how)
+    options = RunOptions(target=target, simulator="embedded", **{"launch": "kernel", **how})
     job = Job(planned.kernels, planned.arguments, target, scene, case, origin=origin)
     return replay_job(job, ReplayRequest(file, options=options, output=output, force=force))
 
@@ -74,6 +74,8 @@ class KernelFunction:
         preset: str = "device",
         timing_only: bool = False,
         check: bool = False,
+        l2: str | None = None,
+        launch: str = "kernel",
         force: bool = False,
         also: str | None = None,
     ) -> Replay:
@@ -92,6 +94,8 @@ class KernelFunction:
                 preset=preset,
                 timing_only=timing_only,
                 check=check,
+                l2=l2,
+                launch=launch,
                 seconds=self.seconds,
                 force=force,
             )
@@ -110,7 +114,7 @@ class KernelFunction:
         if named:
             given = {**dict(zip(plan_names(self.file), values, strict=False)), **named}
         planned = plan_kernel(self.file, given, blocks=blocks)
-        how = EmbeddedOptions(self.soc_version, self.file.target, seconds=self.seconds, launch=True)
+        how = EmbeddedOptions(self.soc_version, self.file.target, seconds=self.seconds, launch="kernel")
         simulation = run_embedded(planned.kernels, planned.arguments, how)
         if simulation.failure:
             failure = simulation.failure

@@ -52,7 +52,7 @@ class EmbeddedSimulator:
             asked.seconds,
             l2=asked.l2,
             held=job.held,
-            launch=asked.launch == "kernel",
+            launch=asked.launch,
             mark_cost=asked.mark_cost,
             host_cores=asked.host_cores,
         )

@@ -165,7 +165,7 @@ def run_program(
             failure=result.failure,
             findings=findings_of(result, instructions, ()),
             memory=result.memory,
-            launch=launch_of(result, soc, options, usual_l2="warm"),
+            launch=launch_of(result, soc, options),
         )
 
 

@@ -25,6 +25,7 @@ from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, Zero
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import JobError, RequestError
 from insight_trace.model import Kernel, Launch, Role
+from insight_trace.options import LAUNCHES
 from insight_trace.outcome import Failure, Fault, Simulation
 from insight_trace.recording.stream import empty
 from insight_trace.simulate.embedded.checking import findings_of
@@ -63,7 +64,7 @@ class EmbeddedOptions(Struct, frozen=True):
     # cold for kernels and warm for single instructions and ops
     l2: str | None = None
     held: tuple[tuple[int, bool], ...] = ()  # slots, the longest ago first, and whether they were written
-    launch: bool = False  # the kernel is launched by itself: cores start one after the other
+    launch: str | None = None  # as in RunOptions: task, kernel or first
     mark_cost: bool = False  # TRACE_START and TRACE_STOP take time, as where ASCENDC_TRACE_ON is defined
     check: bool = False  # look for what is wrong in the kernel
     numbers: bool = False  # look for the op that makes the first NaN
@@ -75,6 +76,20 @@ class EmbeddedOptions(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         force_setattr(self, "sandbox", Sandbox(self.sandbox))  # by its name, too
+        if self.l2 not in (None, *L2_STATES):
+            raise RequestError(f"there is no L2 state '{self.l2}'", hint=f"known: {', '.join(L2_STATES)}")
+        if self.launch not in (None, *LAUNCHES):
+            raise RequestError(f"there is no launch '{self.launch}'", hint=f"known: {', '.join(LAUNCHES)}")
+
+    @property
+    def launched(self) -> bool:
+        """By itself: there is time around it, and its cores start one after the other."""
+        return self.launch in ("kernel", "first")
+
+    @property
+    def first(self) -> bool:
+        """Nothing of it ran before: its code is not in the instruction caches, and nobody knows its pages."""
+        return self.launch == "first"
 
 
 class EmbeddedKeywords(TypedDict, total=False):
@@ -90,7 +105,7 @@ class EmbeddedKeywords(TypedDict, total=False):
     perturb: int
     l2: str | None
     held: tuple[tuple[int, bool], ...]
-    launch: bool
+    launch: str | None
     mark_cost: bool
     check: bool
     numbers: bool
@@ -106,14 +121,12 @@ def chip_of(options: EmbeddedOptions) -> Chip:
     return load_chip(options.soc_version, target=options.target, preset=options.preset)
 
 
-# A core knows its code and its pages: only a launch that finds nothing in any cache pays for them.
+# A core knows its code and its pages: only a first launch pays for them.
 WARM_START = ("value\tcode.fill\t0", "value\tpage.turn\t0")
 
 
 def job_options(soc: Chip, options: EmbeddedOptions, directory: Path, usual_l2: str = "cold") -> list[str]:
     """The lines of a job that say how to run it."""
-    if options.l2 not in (None, *L2_STATES):
-        raise RequestError(f"there is no L2 state '{options.l2}'", hint=f"known: {', '.join(L2_STATES)}")
     lines = [
         *soc.job_lines,
         f"records\t{directory / 'records'}",
@@ -127,12 +140,11 @@ def job_options(soc: Chip, options: EmbeddedOptions, directory: Path, usual_l2: 
         *(change.job_line for change in options.changes),
         *(options.journal.job_lines(directory) if options.journal else ()),
     ]
-    l2 = options.l2 or usual_l2
-    if l2 == "warm":
+    if (options.l2 or usual_l2) == "warm":
         lines.append("warm\t1")
-    if not options.launch:
+    if not options.launched:
         lines.append("value\tlaunch.skew\t0")
-    if not options.launch or l2 != "cold":  # its code and its pages are known from a run before it
+    if not options.first:
         lines += WARM_START
     return lines
 
@@ -377,17 +389,14 @@ def chip_that_ran(simulation: Simulation, preset: str) -> Chip:
     return load_chip(simulation.chip_file or simulation.soc_version, preset=preset)
 
 
-def launch_of(
-    result: RunnerResult, soc: Chip, options: EmbeddedOptions, usual_l2: str = "cold"
-) -> Launch | None:
+def launch_of(result: RunnerResult, soc: Chip, options: EmbeddedOptions) -> Launch | None:
     """What the runner says of blocks and cores, and what the chip adds around them."""
     if result.waves is None:
         return None
-    before, after = (round(soc.value(f"launch.{end}")) if options.launch else 0 for end in ("head", "tail"))
+    before, after = (round(soc.value(f"launch.{end}")) if options.launched else 0 for end in ("head", "tail"))
     starts = tuple(start for start, _ in result.core_times)
     ends = tuple(end for _, end in result.core_times)
-    first = options.launch and (options.l2 or usual_l2) == "cold"
-    return Launch(before, after, result.waves, starts, ends, result.overfull, first)
+    return Launch(before, after, result.waves, starts, ends, result.overfull, options.first)
 
 
 def _in_source(site: Site, made: _Made) -> Site:
