@@ -180,6 +180,41 @@ def test_squares_of_bytes_are_turned_and_scaled_on_the_way_out(tmp_path: Path) -
     np.testing.assert_array_equal(found, want.astype(np.int8))
 
 
+@pytest.mark.parametrize("by_image", [False, True], ids=["boxes", "image"])
+def test_integers_of_four_bits_are_multiplied_and_turned_in_squares_of_64(
+    tmp_path: Path, by_image: bool
+) -> None:
+    """Two in a byte, the first in its low half; the right one is turned in squares of 64 x 64."""
+    a, b = RNG.integers(-8, 8, (32, 128)), RNG.integers(-8, 8, (128, 64))
+
+    def packed(numbers: NDArray[Any]) -> NDArray[Any]:
+        return ((numbers[:, ::2] & 15) | (numbers[:, 1::2] & 15) << 4).astype(np.uint8).view(np.int8)
+
+    left = """\
+    for (int i = 0; i < 2; ++i)
+        load_cbuf_to_ca_s4(a + i * 1024, l1 + i * 512, 0, 2, 2, 0, 0, false, inc);
+"""
+    if by_image:
+        left = """\
+    set_fmatrix(32 | 1 << 16);
+    img2colv2_cbuf_to_ca_s4(a, l1, 128, 32, 0, 0, 1, 1, 1, 1, 1, 1, false, false, false, false, 128);
+"""
+    loads = (
+        left
+        + """\
+    for (int i = 0; i < 2; ++i)
+        load_cbuf_to_cb_transpose_s4(b + i * 2048, l1b + i * 2048, 0, 1, 1, 0, inc, 0);
+"""
+    )
+    text = _cube(
+        loads.replace("inc", "__cce_scalar::inc"), multiply="mad_s4(c, a, b, M, 128, 64, 0, false, false, true);",
+        out=_ROWS_OUT.replace("N, M, N", "64, M, 64"),
+        ND="b8", T="int8_t", ACC="int32_t", ROWS=32, COLS=64, M=32, K=128, N=32,
+    )  # fmt: skip
+    found = _run(tmp_path, text, [packed(a), packed(b), np.zeros((32, 64), np.int32)], CoreType.AIC, 2)
+    np.testing.assert_array_equal(found, (a @ b).astype(np.int32))
+
+
 def test_a_bias_starts_the_sum_and_boxes_leave_as_columns_of_boxes(tmp_path: Path) -> None:
     """The bias comes as halves and becomes floats in its table; its address is the high half of the accumulator's."""
     a = RNG.integers(-4, 5, (33, 32)).astype(np.float16)  # its last row is the bias

@@ -115,7 +115,7 @@ Cost move_cost(const Parameters &parameters, Instr instr, int64_t repeat, int64_
 
 Cost multiply_cost(const Parameters &parameters, Type type, int64_t m, int64_t k, int64_t n) {
     // a box is 32 bytes along k
-    const bool four_bits = type == Type::F4E2M1 || type == Type::F4E1M2;
+    const bool four_bits = type == Type::F4E2M1 || type == Type::F4E1M2 || type == Type::I4;
     int64_t k_box = four_bits ? 64 : 32 / type_size(type);
     int64_t fractals = ((m + 15) / 16) * ((k + k_box - 1) / k_box) * ((n + 15) / 16);
     int64_t passes = type == Type::F32      ? parameters.mmad_passes_f32

@@ -246,11 +246,22 @@ void turn_square(const uint8_t *from, uint8_t *to, int64_t lines, int64_t size) 
             memcpy(to + c * kBlock + r * size, from + r * kBlock + c * size, size_t(size));
 }
 
+// The same of 64 lines of half bytes.
+void turn_half_bytes(const uint8_t *from, uint8_t *to) {
+    constexpr int64_t kSide = 2 * kBlock;
+    memset(to, 0, size_t(kSide * kBlock));
+    for (int64_t r = 0; r < kSide; ++r)
+        for (int64_t c = 0; c < kSide; ++c) {
+            const int value = from[r * kBlock + c / 2] >> (c % 2 * 4) & 15;
+            to[c * kBlock + r / 2] |= uint8_t(value << (r % 2 * 4));
+        }
+}
+
 } // namespace
 
 void raw_load_boxes(Core &core, const uint64_t *v) {
     const Space space = static_cast<Space>(v[0]);
-    // a square of 16 x 16 halves is one box, one of 32 x 32 bytes two
+    // a square of 16 x 16 halves is one box, one of 32 x 32 bytes two, one of 64 x 64 half bytes four
     const int64_t of_square = int64_t(v[11]), square = of_square * kBox;
     const uint64_t to = offset_in(core, space, v[1]),
                    from = offset_in(core, Space::L1, v[2]) + v[3] * uint64_t(square);
@@ -258,14 +269,16 @@ void raw_load_boxes(Core &core, const uint64_t *v) {
                   part_step = int64_t(v[10] + 1) * kBox;
     const int64_t from_step = int64_t(v[5]) * square * (v[9] ? -1 : 1), size = int64_t(v[8]);
     const bool turned = v[7] != 0, left = space == Space::L0A;
-    if (turned && size * (kBlock / size) != kBlock) core.unsupported("a load that turns half bytes");
+    if (turned && size == 0 && of_square != 4) core.unsupported("a load that turns boxes of half bytes");
     if (turned && size == 4) core.unsupported("a load that turns boxes of 4-byte elements");
     if (boxes <= 0) return;
     if (core.computes)
         for (int64_t i = 0; i < boxes; ++i) {
             const uint8_t *box = core.local(Space::L1, from + uint64_t(i * from_step), uint64_t(square));
             uint8_t result[4 * kBox];
-            if (turned)
+            if (turned && size == 0)
+                turn_half_bytes(box, result);
+            else if (turned)
                 turn_square(box, result, 16 * of_square, size);
             else
                 memcpy(result, box, size_t(square));
@@ -296,6 +309,18 @@ void raw_multiply(Core &core, const uint64_t *v) {
     const Type sum = type == Type::I8 || type == Type::I4 ? Type::I32 : Type::F32;
     const TileRef c = accumulator(sum, acc, m, n);
     const TileRef bias = bias_row(core, sum, from_bias ? v[0] >> 32 : 0, n);
+    if (type == Type::I4) {
+        if (m == 1) core.unsupported("mad_s4 of one row without boxes (GEMV)");
+        if (k % 2) core.unsupported("mad_s4 with an odd number of elements along k");
+        multiply_half_bytes(core, c,
+                            adds        ? &c
+                            : from_bias ? &bias
+                                        : nullptr,
+                            from_bias,
+                            boxed(Space::L0A, Type::I8, left, m, k / 2, !core.register_based(), 1, 512),
+                            boxed(Space::L0B, Type::I8, right, k / 2, n, true, 2, 512));
+        return core.use_unit_flag(0);
+    }
     if (v[7] & kScaled) {
         // how a row and its factors lie without boxes is not published
         if (m == 1 && !(v[7] & kNoRow)) core.unsupported("mad_mx of one row without boxes (GEMV)");

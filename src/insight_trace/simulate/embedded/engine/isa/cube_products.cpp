@@ -95,6 +95,18 @@ void right_panels(Core &core, const TileRef &tile, int64_t k, int64_t n, std::ve
     });
 }
 
+// Bytes of two integers of four bits along k, in lines of `width`: the low halves of a line, then the high
+// ones.
+void split_bytes(const std::vector<int32_t> &bytes, int64_t width, std::vector<int32_t> &out) {
+    out.resize(2 * bytes.size());
+    for (size_t i = 0; i < bytes.size(); ++i) {
+        const size_t line = i / size_t(width), at = i % size_t(width);
+        int32_t *low = out.data() + 2 * line * size_t(width) + at;
+        low[0] = ((bytes[i] & 15) ^ 8) - 8;
+        low[width] = bytes[i] >> 4;
+    }
+}
+
 // How many elements of a row lie side by side in every box of a tile.
 int64_t run_along_row(const TileRef &tile) { return tile.inner == 1 ? inner_cols(tile) : 1; }
 
@@ -218,6 +230,27 @@ void multiply_tiles(Core &core, const TileRef &c, const TileRef *added, bool add
                   added_is_row ? part_of(*added, 0, 0, 1, n) : part_of(*added, 0, 0, m, n));
     core.multiply(a.type, m == 1 ? 16 : m, k, n, part_of(c, 0, 0, m, n), part_of(a, 0, 0, m, k),
                   part_of(b, 0, 0, k, n));
+}
+
+void multiply_half_bytes(Core &core, const TileRef &c, const TileRef *added, bool added_is_row,
+                         const TileRef &a, const TileRef &b) {
+    const int64_t m = a.valid_rows, pairs = a.valid_cols, k = 2 * pairs, n = b.valid_cols;
+    if (core.computes) {
+        const int64_t panels = (n + kPanel - 1) / kPanel;
+        static thread_local std::vector<int32_t> bytes, left, right, sum;
+        left_rows(core, a, m, pairs, bytes);
+        split_bytes(bytes, 1, left);
+        right_panels(core, b, pairs, n, bytes);
+        split_bytes(bytes, kPanel, right);
+        sum.resize(size_t(panels * kPanel * m));
+        multiply_panels(unsigned_of(left), unsigned_of(right), unsigned_of(sum), m, k, panels);
+        store_sum(core, c, added, added_is_row, sum, m, n);
+    }
+    if (added)
+        core.also(kReads, added->space, added->type,
+                  added_is_row ? part_of(*added, 0, 0, 1, n) : part_of(*added, 0, 0, m, n));
+    core.multiply(Type::I4, m, k, n, part_of(c, 0, 0, m, n), part_of(a, 0, 0, m, pairs),
+                  part_of(b, 0, 0, pairs, n));
 }
 
 } // namespace insight_trace::engine

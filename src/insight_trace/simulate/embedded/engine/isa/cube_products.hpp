@@ -10,6 +10,9 @@ bool has_products(const Core &core, Type a, Type b, Type c);
 // c = a x b, or with `added` (an accumulator, or one row for all) plus that.
 void multiply_tiles(Core &core, const TileRef &c, const TileRef *added, bool added_is_row, const TileRef &a,
                     const TileRef &b);
+// The same of integers of four bits: a and b are tiles of bytes, each with two of them along k.
+void multiply_half_bytes(Core &core, const TileRef &c, const TileRef *added, bool added_is_row,
+                         const TileRef &a, const TileRef &b);
 // Narrow floats with one power of two for every 32 of them along k.
 bool has_scaled_products(Type type);
 void multiply_scaled_tiles(Core &core, const TileRef &c, const TileRef *added, bool added_is_row,

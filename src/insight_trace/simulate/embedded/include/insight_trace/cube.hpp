@@ -38,11 +38,11 @@ inline void to_boxes(T *dst, T *src, uint16_t matrices, uint16_t rows, uint16_t 
                                bytes};
     insight_trace_raw(Raw::ToBoxes, values, at);
 }
-// `turned` in squares: one box of halves, two of bytes.
+// `turned` in squares: one box of halves, two of bytes, four of half bytes (whose size is 0).
 template <class T>
 inline void load_boxes(Space space, T *dst, T *src, uint16_t first, uint16_t boxes, uint16_t step,
                        uint16_t gap, bool turned, bool down, Site at, uint16_t box_gap = 0,
-                       uint64_t of_square = 1) {
+                       uint64_t of_square = 1, uint64_t size = sizeof(T)) {
     const uint64_t values[] = {uint64_t(space),
                                reinterpret_cast<uint64_t>(dst),
                                reinterpret_cast<uint64_t>(src),
@@ -51,7 +51,7 @@ inline void load_boxes(Space space, T *dst, T *src, uint16_t first, uint16_t box
                                step,
                                gap,
                                turned,
-                               sizeof(T),
+                               size,
                                down,
                                box_gap,
                                of_square};
@@ -133,6 +133,27 @@ INSIGHT_TRACE_TO_BOXES(copy_gm_to_cbuf_multi_nd2nz_b32s, 4)
 INSIGHT_TRACE_LOAD_BOXES(load_cbuf_to_ca, L0A)
 INSIGHT_TRACE_LOAD_BOXES(load_cbuf_to_cb, L0B)
 #undef INSIGHT_TRACE_LOAD_BOXES
+#if !defined(PTO_NPU_ARCH_A5)
+// Integers of four bits, two in a byte, the first in its low half.
+#define INSIGHT_TRACE_LOAD_HALF_BYTES(name, SPACE)                                                           \
+    template <class Mode>                                                                                    \
+    inline void name(void *dst, void *src, uint16_t first, uint8_t boxes, uint16_t step, uint16_t gap,       \
+                     uint8_t, bool turned, Mode mode, INSIGHT_TRACE_AT) {                                    \
+        insight_trace::load_boxes(insight_trace::Space::SPACE, static_cast<uint8_t *>(dst),                  \
+                                  static_cast<uint8_t *>(src), first, boxes, step, gap, turned,              \
+                                  int(mode) == 1, at, 0, 1, 0);                                              \
+    }
+INSIGHT_TRACE_LOAD_HALF_BYTES(load_cbuf_to_ca_s4, L0A)
+INSIGHT_TRACE_LOAD_HALF_BYTES(load_cbuf_to_cb_s4, L0B)
+#undef INSIGHT_TRACE_LOAD_HALF_BYTES
+template <class Mode>
+inline void load_cbuf_to_cb_transpose_s4(void *dst, void *src, uint16_t first, uint8_t squares, uint16_t step,
+                                         uint16_t gap, Mode mode, uint16_t box_gap, INSIGHT_TRACE_AT) {
+    insight_trace::load_boxes(insight_trace::Space::L0B, static_cast<uint8_t *>(dst),
+                              static_cast<uint8_t *>(src), first, squares, step, gap, true, int(mode) == 1,
+                              at, box_gap, 4, 0);
+}
+#endif
 #endif
 
 // --- images: a window goes over one, and every place of it is a row
@@ -169,6 +190,20 @@ inline void set_padding(uint64_t value, INSIGHT_TRACE_AT) {
 INSIGHT_TRACE_LOAD_IMAGE(img2colv2_cbuf_to_ca, L0A)
 INSIGHT_TRACE_LOAD_IMAGE(img2colv2_cbuf_to_cb, L0B)
 #undef INSIGHT_TRACE_LOAD_IMAGE
+#if !defined(PTO_NPU_ARCH_A5)
+// Of four bits: what is even along k is an image of bytes with half as many.
+inline void img2colv2_cbuf_to_ca_s4(void *dst, void *src, uint16_t k_step, uint16_t m_step, uint16_t k_first,
+                                    uint16_t m_first, uint8_t stride_w, uint8_t stride_h, uint8_t filter_w,
+                                    uint8_t filter_h, uint8_t dilation_w, uint8_t dilation_h, bool wide,
+                                    bool high, bool turned, bool right_map, uint16_t channels,
+                                    INSIGHT_TRACE_AT) {
+    if (turned || (k_step | k_first | channels) % 2)
+        insight_trace::not_modelled("img2colv2_cbuf_to_ca_s4 that turns, or goes by odd numbers along k", at);
+    img2colv2_cbuf_to_ca(static_cast<uint8_t *>(dst), static_cast<uint8_t *>(src), uint16_t(k_step / 2),
+                         m_step, uint16_t(k_first / 2), m_first, stride_w, stride_h, filter_w, filter_h,
+                         dilation_w, dilation_h, wide, high, turned, right_map, uint16_t(channels / 2), at);
+}
+#endif
 
 // --- products. The address of a bias stands in the high half of the accumulator's. What the eighth argument
 // says depends on the chip.
@@ -200,6 +235,24 @@ inline void mad(C *acc, A *left, B *right, uint64_t word, INSIGHT_TRACE_AT) {
     mad(acc, left, right, field(word, 0, 12), field(word, 12, 12), field(word, 24, 12), field(word, 55, 2),
         field(word, 58, 1), field(word, 62, 1), field(word, 63, 1), at);
 }
+#if !defined(PTO_NPU_ARCH_A5)
+// Integers of four bits, two in a byte along k.
+template <class C>
+inline void mad_s4(C *acc, void *left, void *right, uint16_t m, uint16_t k, uint16_t n, uint8_t unit_flag,
+                   bool, bool from_bias, bool from_zero, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    const uint64_t values[] = {reinterpret_cast<uint64_t>(acc),
+                               reinterpret_cast<uint64_t>(left),
+                               reinterpret_cast<uint64_t>(right),
+                               m,
+                               k,
+                               n,
+                               uint64_t(Type::I4) | uint64_t(Type::I4) << 8,
+                               (unit_flag & kUnitFlagBits) | (from_bias ? kFromBias : 0) |
+                                   (from_zero ? kFromZero : 0)};
+    insight_trace_raw(Raw::Multiply, values, at);
+}
+#endif
 // Units of the two tables: lengths and the gap in the table, the gap in L1.
 namespace insight_trace {
 #if defined(PTO_NPU_ARCH_A5)
