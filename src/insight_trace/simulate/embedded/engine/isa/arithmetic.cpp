@@ -275,7 +275,7 @@ void execute_arithmetic(Core &core, const VectorInstruction &i) {
     LaneWork work{};
     work.op = mixed            ? halves_into
               : adds && i.mode ? into_of<ProductAddedOnce>(type)
-                               : arithmetic(i.instr, type, subnormals_on(core));
+                               : arithmetic(i.instr, type);
     if (!work.op) core.unsupported("%s of %s elements", instr_name(i.instr), type_name(type));
     const int size = type_size(mixed ? Type::F16 : type);
     work.to_size = type_size(type);
