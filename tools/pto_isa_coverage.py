@@ -18,8 +18,8 @@ Every case is run once more with its kernels left out. One that stays right then
 unless its golden is zero: those are listed at the end. A case is stale, and not wrong,
 if an earlier generator in the checkout's own history made the golden that it gives: kernel and golden then are not of
 one revision. It is raced, and not wrong, if it is right in one of sixteen made-up orders of its cores and pipes: its
-kernel does not say which comes first, and on the chip their times decide. Results are kept in the scratch folder; a folder is run again when something that goes into it has
-changed.
+kernel does not say which comes first, and on the chip their times decide. Results are kept in the scratch folder; a
+folder is run again when something that goes into it has changed.
 """
 
 from __future__ import annotations
@@ -257,7 +257,10 @@ class Bench:
         now: tuple[Outcome, ...],
     ) -> tuple[Outcome, ...]:
         """Cases that are right and stay so with no kernel run: by a golden of zeros, or by no data at all."""
-        then = {one.case: one.state for one in self._drive(family, program, objects, place, "", ["without_kernels"])}
+        then = {
+            one.case: one.state
+            for one in self._drive(family, program, objects, place, "", ["without_kernels"])
+        }
         found = []
         for one in now:
             if one.state == "right" and then.get(one.case) == "right":

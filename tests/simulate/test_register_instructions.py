@@ -214,9 +214,14 @@ def test_each_instruction_leaves_what_numpy_computes(ran: Any, memory: NDArray[n
     assert rows[32, :64].tolist() == x.view(np.uint8)[0:128:2].tolist()
     assert np.array_equal(np.unpackbits(rows[34, :32], bitorder="little"), predicate)
     assert rows[34, :32].tobytes() == rows[34, 32:64].tobytes()
-    whole = np.trunc(x).astype(np.int32), np.where(y < 0, np.ceil(y - 0.5), np.floor(y + 0.5)).astype(np.int32)
+    whole = (
+        np.trunc(x).astype(np.int32),
+        np.where(y < 0, np.ceil(y - 0.5), np.floor(y + 0.5)).astype(np.int32),
+    )
     some = whole[1] != 0
-    assert rows[38].view(np.int32)[some].tolist() == (whole[0][some] % whole[1][some]).tolist(), "the sign of the divisor"
+    assert rows[38].view(np.int32)[some].tolist() == (whole[0][some] % whole[1][some]).tolist(), (
+        "the sign of the divisor"
+    )
     assert floats[43:45].reshape(-1).tolist() == [*both[:80], *[-7] * 48], "pairs of which the lane is on"
     negative = np.repeat((x < 0) & (np.arange(64) < 16), 2)
     assert floats[45:47].reshape(-1).tolist() == np.where(negative, both, -7).tolist()
@@ -225,7 +230,9 @@ def test_each_instruction_leaves_what_numpy_computes(ran: Any, memory: NDArray[n
     assert floats[39, 6:8].tolist() == [-44, 0.5]
     assert floats[40, 1:7].tolist()[-1] == 0, "exp(-88) is subnormal"
     assert floats[40, :5].tolist() == [1] * 5
-    assert floats[41, :5].tolist() == pytest.approx([-126 * math.log(2), -125 * math.log(2)] + [-math.inf] * 3)
+    assert floats[41, :5].tolist() == pytest.approx(
+        [-126 * math.log(2), -125 * math.log(2)] + [-math.inf] * 3
+    )
     assert floats[42, :5].tolist() == pytest.approx([2.0**-63, 2.0**-62.5, 0, 0, 0])
 
 

@@ -118,7 +118,6 @@ HOT_LOOP void halves_into(void *to, const void *a, const void *b, int64_t count)
     for (int64_t i = 0; i < count; ++i) out[i] = out[i] + float(x[i]) * float(y[i]);
 }
 
-
 // A subnormal number is 0 with its sign, before and after.
 template <class T> T flushed(T x) {
     using U = std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>;
@@ -275,7 +274,7 @@ void execute_arithmetic(Core &core, const VectorInstruction &i) {
     LaneWork work{};
     work.op = mixed            ? halves_into
               : adds && i.mode ? into_of<ProductAddedOnce>(type)
-                               : arithmetic(i.instr, type, subnormals_on(core));
+                               : arithmetic(i.instr, type);
     if (!work.op) core.unsupported("%s of %s elements", instr_name(i.instr), type_name(type));
     const int size = type_size(mixed ? Type::F16 : type);
     work.to_size = type_size(type);

@@ -104,13 +104,10 @@ inline bool holds_numbers(const Core &core, Type type) {
 bool has_conversion(Type from, Type to);
 
 // --- by kind; null where an instruction does not take the type
-// The vector functions of the 950 take subnormal numbers as 0 in quotients, exponentials, logarithms and roots,
-// and give 0 for them, with their sign.
+// On registers (950) quotients, exponentials, logarithms and roots take subnormal numbers as 0, and give 0
+// for them, with their sign. Tile ops of the bundled headers do not say by which algorithm, and keep them.
 enum class Subnormals : uint8_t { Kept, Flushed };
 LaneOp arithmetic(Instr instr, Type type, Subnormals subnormals = Subnormals::Kept);
-inline Subnormals subnormals_on(const Core &core) {
-    return core.function ? Subnormals::Flushed : Subnormals::Kept;
-}
 void execute_arithmetic(Core &core, const VectorInstruction &instruction);
 void execute_copy(Core &core, const VectorInstruction &instruction);
 void execute_fill(Core &core, const VectorInstruction &instruction);
