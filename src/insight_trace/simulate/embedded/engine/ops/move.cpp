@@ -56,7 +56,7 @@ void load_left(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
     const bool turned = copy.src.inner == 2; // ZN source: its boxes are turned on the way
     if (!turned || size != 1) return load_as_image(core, Instr::LOAD_L1_TO_L0A_3Dv2, copy, rows, cols, bytes);
     // squares of 32 x 32 bytes, along the longer side
-    const int64_t down = rows / 32, across = cols / 32, fewer = std::min(down, across);
+    const int64_t down = ceil_div(rows, 32), across = ceil_div(cols, 32), fewer = std::min(down, across);
     for (int64_t i = 0; i < fewer; ++i)
         move_copy(core, Instr::LOAD_L1_TO_L0A_2D_TRANSPOSE, copy.part(down < across, i, 32),
                   std::max(down, across), bytes / fewer);
