@@ -152,6 +152,7 @@ struct VecPart {
         const int size = type_size(dst.type), block = per_block(dst.type), full = cols / block * block;
         const LinesOfUb there = lines_from(dst, to), here = lines_from(src, from);
         if (!shape.dynamic && rows == 1 && cols == 1) return by_scalar();
+        if (cols * size % 2) core.unsupported("%s of rows of an odd number of bytes", core.op);
         if (full && dst.inner)
             copy_lines(core, dst.type, there, here, full / block, rows * kBlockBytes);
         else if (full == cols && fixed_cols(shape) && cols == dst.cols && cols == src.cols)

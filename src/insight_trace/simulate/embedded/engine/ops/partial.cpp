@@ -92,6 +92,8 @@ void partial_index(Core &core, const Operands &operands, Compare better) {
     // Indices wider than their values have 64 lanes, and the mask of a whole repeat has as many: of wider
     // rows the library leaves the others out.
     const int chosen = kRepeatBytes / std::max(type_size(values.type), type_size(indices.type));
+    if (chosen < lanes && cols > chosen)
+        core.remark("%s: %d of every %d columns are chosen with 32-bit indices", core.op, chosen, lanes);
     if (rows > 0 && cols > 0) {
         bit_mode(core);
         mask_elements(core, chosen);
