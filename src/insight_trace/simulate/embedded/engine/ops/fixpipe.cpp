@@ -99,6 +99,7 @@ void store_accumulator(Core &core, const GlobalRef &g, const TileRef &tile, bool
                             : rows_in_gm(g, rows, cols);
     atomic_stores(core, g.type, atomic, [&] {
         write_accumulator(core, tile, way_out.relu, way_out.scale, g.type, run, core.atomic_store, address);
+        way_out.set_scale(core, true);
         if (!nz) core.set_register(PipeId::FIX, 1); // how many matrices, and how far apart
         core.fixpipe(Instr::FIX_L0C_TO_OUT, g.type, there, 0, valid_of(tile), rows, cols, rows * cols * size,
                      !nz, nz ? 0 : g.stride[3] * size);
@@ -132,6 +133,7 @@ void move_accumulator(Core &core, const TileRef &dst, Corner to, const TileRef &
     Instr instr = to_vector ? Instr::FIX_L0C_TO_UB : Instr::FIX_L0C_TO_L1;
     const Area there = part_of(dst, to.row, to.col, put_rows, put_cols);
     const uint8_t first = to_vector ? vector_core(way_out.mode == ToVector::Second ? 1 : 0) : 0;
+    way_out.set_scale(core, false);
     if (parts == 2) core.also(kWrites, dst.space, dst.type, in_core(vector_core(1), there));
     core.fixpipe(instr, dst.type, 0, in_core(first, there),
                  part_of(src, from.row, from.col, std::min<int64_t>(rows, src.rows - from.row),

@@ -17,6 +17,12 @@ struct WayOut {
     // The operands from `first` on, as far as they are there: relu and mode are options, in this order.
     WayOut(const Operands &operands, uint32_t first);
     WayOut(bool relu_, const Operand *scale_) : relu(relu_), scale(scale_) {}
+    // On a2a3 the word, or the address of the tile, is in a register.
+    void set_scale(Core &core, bool then_wait) const {
+        if (!scale || core.register_based()) return;
+        core.set_register(PipeId::FIX, scale->kind == Operand::Tile ? scale->tile.address : 1);
+        if (then_wait && scale->kind == Operand::Tile) core.barrier(PipeId::FIX);
+    }
 };
 
 // Stores that add to what is there where the op asks for it, or the kernel did before it.

@@ -27,12 +27,10 @@ struct Copy {
     Area to() const { return part_of(dst, into.row, into.col, rows, cols); }
     Area from() const { return part_of(src, row, col, rows, cols); }
     // Of that, the i-th `count` rows or columns.
-    Copy rows_at(int64_t i, int64_t count) const {
-        const int64_t first = i * count, left = std::clamp<int64_t>(rows - first, 0, count);
-        return {dst, src, row + first, col, left, cols, {first, 0}};
-    }
-    Copy cols_at(int64_t i, int64_t count) const {
-        const int64_t first = i * count, left = std::clamp<int64_t>(cols - first, 0, count);
+    Copy part(bool of_rows, int64_t i, int64_t count) const {
+        const int64_t first = i * count,
+                      left = std::clamp<int64_t>((of_rows ? rows : cols) - first, 0, count);
+        if (of_rows) return {dst, src, row + first, col, left, cols, {first, 0}};
         return {dst, src, row, col + first, rows, left, {0, first}};
     }
 };
@@ -58,11 +56,10 @@ void load_left(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
     const bool turned = copy.src.inner == 2; // ZN source: its boxes are turned on the way
     if (!turned || size != 1) return load_as_image(core, Instr::LOAD_L1_TO_L0A_3Dv2, copy, rows, cols, bytes);
     // squares of 32 x 32 bytes, along the longer side
-    const int64_t down = rows / 32, across = cols / 32, fewer = std::min(down, across);
+    const int64_t down = ceil_div(rows, 32), across = ceil_div(cols, 32), fewer = std::min(down, across);
     for (int64_t i = 0; i < fewer; ++i)
-        move_copy(core, Instr::LOAD_L1_TO_L0A_2D_TRANSPOSE,
-                  down >= across ? copy.cols_at(i, 32) : copy.rows_at(i, 32), std::max(down, across),
-                  bytes / fewer);
+        move_copy(core, Instr::LOAD_L1_TO_L0A_2D_TRANSPOSE, copy.part(down < across, i, 32),
+                  std::max(down, across), bytes / fewer);
 }
 
 void load_right(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
@@ -74,13 +71,14 @@ void load_right(Core &core, const Copy &copy, int64_t rows, int64_t cols) {
     if (turned) { // squares of 32 x 32 bytes that hold something valid, row by row of them
         const int64_t down = ceil_div(copy.dst.valid_rows, 32), across = ceil_div(copy.dst.valid_cols, 32);
         for (int64_t i = 0; i < down; ++i)
-            move_copy(core, Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE, copy.rows_at(i, 32), across, across * 1024);
+            move_copy(core, Instr::LOAD_L1_TO_L0B_2D_TRANSPOSE, copy.part(true, i, 32), across,
+                      across * 1024);
         return;
     }
     const int64_t k_boxes = ceil_div(rows, c0), n_boxes = ceil_div(cols, 16);
     const int64_t fewer = std::min(k_boxes, n_boxes), more = std::max(k_boxes, n_boxes);
     for (int64_t i = 0; i < fewer; ++i) { // a row of boxes, or a column of them
-        const Copy part = k_boxes <= n_boxes ? copy.rows_at(i, c0) : copy.cols_at(i, 16);
+        const Copy part = copy.part(k_boxes <= n_boxes, i, k_boxes <= n_boxes ? c0 : 16);
         core.move(Instr::LOAD_L1_TO_L0B_2D, copy.dst.type,
                   named_at(copy.dst.address + uint32_t(i * more * 512), part.to()), part.from(), more,
                   bytes / fewer);
@@ -154,6 +152,7 @@ struct VecPart {
         const int size = type_size(dst.type), block = per_block(dst.type), full = cols / block * block;
         const LinesOfUb there = lines_from(dst, to), here = lines_from(src, from);
         if (!shape.dynamic && rows == 1 && cols == 1) return by_scalar();
+        if (cols * size % 2) core.unsupported("%s of rows of an odd number of bytes", core.op);
         if (full && dst.inner)
             copy_lines(core, dst.type, there, here, full / block, rows * kBlockBytes);
         else if (full == cols && fixed_cols(shape) && cols == dst.cols && cols == src.cols)

@@ -77,12 +77,10 @@ void partial_index(Core &core, const Operands &operands, Compare better) {
     const int64_t rows = std::min(a.valid_rows, b.valid_rows), cols = std::min(a.valid_cols, b.valid_cols);
     const bool whole_a = same_valid(a, values), beside = cols < values.valid_cols;
     const bool registers = core.register_based();
-    auto copy = [&](const TileRef &to, const TileRef &from, int64_t first) {
-        copy_whole(core, to.type, lines_of(core, to), lines_of(core, from), static_cast<int>(first));
-    };
     auto copy_both = [&](int64_t first) {
-        copy(values, whole_a ? a : b, first);
-        copy(indices, whole_a ? of_a : of_b, first);
+        for (const auto &[to, from] :
+             {std::pair(&values, whole_a ? &a : &b), {&indices, whole_a ? &of_a : &of_b}})
+            copy_whole(core, to->type, lines_of(core, *to), lines_of(core, *from), static_cast<int>(first));
     };
     if (beside) copy_both(0);
     // per repeat and row: a comparison into a mask, and two selections by it
@@ -91,29 +89,27 @@ void partial_index(Core &core, const Operands &operands, Compare better) {
     const Operation compare(registers ? Instr::VCMPV : Instr::VCMP, 0, better),
         choose = registers ? selected_by(kRegisterFile) : Operation(Instr::VSEL);
     const VectorOperand bits = registers ? VectorOperand(kRegisterFile) : VectorOperand();
-    auto choose_rows = [&](int64_t c, int64_t count, int64_t of_indices) {
-        for (int64_t r = 0; r < rows; ++r) {
-            auto at = [&](const TileRef &tile) { return row_of(tile, r, c); };
-            core.vector(compare, values.type, 1, count, bits, at(a), at(b));
-            barrier(core);
-            core.vector(choose, values.type, 1, count, at(values), at(a), at(b));
-            core.vector(choose, indices.type, 1, of_indices, at(indices), at(of_a), at(of_b));
-            barrier(core);
-        }
-    };
     // Indices wider than their values have 64 lanes, and the mask of a whole repeat has as many: of wider
     // rows the library leaves the others out.
     const int chosen = kRepeatBytes / std::max(type_size(values.type), type_size(indices.type));
+    if (chosen < lanes && cols > chosen)
+        core.remark("%s: %d of every %d columns are chosen with 32-bit indices", core.op, chosen, lanes);
     if (rows > 0 && cols > 0) {
         bit_mode(core);
         mask_elements(core, chosen);
-        int64_t c = 0;
-        for (; c + lanes <= cols; c += lanes) choose_rows(c, chosen, chosen);
-        if (c < cols) {
-            mask_elements(core, static_cast<int>(cols - c));
-            choose_rows(c, cols - c, std::min<int64_t>(cols - c, chosen));
-        }
-        mask_all(core);
+        column_repeats(core, static_cast<int>(cols), lanes, [&](int c, int width) {
+            const int count = width == lanes ? chosen : width;
+            for (int64_t r = 0; r < rows; ++r) {
+                auto at = [&](const TileRef &tile) { return row_of(tile, r, c); };
+                core.vector(compare, values.type, 1, count, bits, at(a), at(b));
+                barrier(core);
+                core.vector(choose, values.type, 1, count, at(values), at(a), at(b));
+                core.vector(choose, indices.type, 1, std::min(width, chosen), at(indices), at(of_a),
+                            at(of_b));
+                barrier(core);
+            }
+        });
+        if (cols % lanes == 0) mask_all(core);
     }
     if (!beside && rows < values.valid_rows) copy_both(rows);
 }

@@ -1,4 +1,5 @@
 // Tiles made from nothing: counting up or down, and triangles of ones.
+#include "isa/composites.hpp"
 #include "ops/steps.hpp"
 
 namespace insight_trace::engine {
@@ -153,5 +154,9 @@ TILE_OP_BODY(TTRI) {
     }
     count_off(core);
 }
+
+// Counts of bytes, and random numbers: what only the 950 has as ops.
+TILE_OP_BODY(THISTOGRAM) { count_bytes(core, operands); }
+TILE_OP_BODY(TRANDOM) { fill_with_random_numbers(core, operands); }
 
 } // namespace insight_trace::engine

@@ -28,8 +28,8 @@ template <class Body> void for_pieces(const GlobalRef &g, int64_t length, int64_
 GlobalRef moved_as(const Core &core, const TileRef &tile, const GlobalRef &tensor) {
     GlobalRef g = tensor;
     const bool one = tile.row_major ? tile.valid_rows == 1 : tile.valid_cols == 1;
-    if (core.register_based() || tile.space != Space::UB || tile.inner || g.layout > DN || !one) return g;
-    g.layout = tile.row_major ? ND : DN;
+    if (!core.register_based() && tile.space == Space::UB && !tile.inner && g.layout <= DN && one)
+        g.layout = tile.row_major ? ND : DN;
     return g;
 }
 
