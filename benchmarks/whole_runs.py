@@ -45,6 +45,20 @@ RUNS = (
 )
 
 
+def _done(run: Published, simpler: Path) -> subprocess.CompletedProcess[str]:
+    scene = simpler / run.folder / run.scene / f"test_{run.scene}.py"
+    with tempfile.TemporaryDirectory(prefix="whole-runs-") as folder:
+        command = [sys.executable, "-m", "insight_trace", "run", str(scene), "--case", run.case, "--json"]
+        return subprocess.run([*command, "-o", f"{folder}/run"], capture_output=True, text=True)
+
+
+def micros_of(run: Published, simpler: Path) -> float:
+    """What it takes here."""
+    done = _done(run, simpler)
+    done.check_returncode()
+    return float(json.loads(done.stdout)["micros"])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -57,10 +71,7 @@ def main() -> None:
     for run in RUNS:
         if options.only not in f"{run.scene} {run.case}":
             continue
-        scene = options.simpler / run.folder / run.scene / f"test_{run.scene}.py"
-        with tempfile.TemporaryDirectory(prefix="whole-runs-") as folder:
-            command = ["insight-trace", "run", scene, "--case", run.case, "--json", "-o", f"{folder}/run"]
-            done = subprocess.run(command, capture_output=True, text=True)
+        done = _done(run, options.simpler)
         name = f"{run.scene} {run.case}"
         if done.returncode:
             print(

@@ -1,6 +1,9 @@
 """Small kernels whose time is published: each within a quarter of it, from parameters that other publications set."""
 
+import importlib.util
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from insight_trace.simulate import simulate
 from tests.simulate.kernel_text import write_kernel
 
 CLOSE = 0.25
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def run(source: Path, arguments: dict[int, object], target: str = "a2a3", **options: object) -> Simulation:
@@ -19,61 +23,34 @@ def run(source: Path, arguments: dict[int, object], target: str = "a2a3", **opti
     return done
 
 
-@pytest.mark.parametrize(("target", "cores", "cycles"), [("a2a3", 48, 20.6), ("a5", 64, 39.4)])
-def test_loads_of_128_bytes_overlap_as_far_as_the_chip_has_them_in_flight(tmp_path, target, cores, cycles):
-    """asc-devkit data_copy, 302 MB in rows of 128 bytes: 548 us on 48 cores of a 910B1, 881 us on 64 of a 950."""
-    loads = 512
-    source = write_kernel(
-        tmp_path,
-        f"""\
-    using Row = GlobalTensor<float, Shape<1, 1, 1, 1, 32>, Stride<32, 32, 32, 32, 1>>;
-    using RowTile = Tile<TileType::Vec, float, 1, 32, BLayout::RowMajor, 1, 32>;
-    RowTile tile;
-    TASSIGN(tile, 0);
-    __gm__ float *from = data_in(args, 0) + get_block_idx() * {loads} * 32;
-    for (int i = 0; i < {loads}; ++i) {{
-        Row row(from + i * 32);
-        TLOAD(tile, row);
-    }}
-    pipe_barrier(PIPE_ALL);""",
-    )
-    done = run(
-        source, {0: np.zeros(cores * loads * 32, np.float32)}, target,
-        core_type="aiv", block_count=cores, timing_only=True,
-    )  # fmt: skip
-    assert done.cycles / loads == pytest.approx(cycles, rel=CLOSE)
+@pytest.fixture(scope="module")
+def probes() -> ModuleType:
+    """benchmarks/probes.py, which prints the same as a table."""
+    before = list(sys.path)
+    try:
+        spec = importlib.util.spec_from_file_location("probes", BENCHMARKS / "probes.py")
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["probes"] = module
+        spec.loader.exec_module(module)
+        return module
+    finally:
+        sys.path[:] = before
 
 
-@pytest.mark.parametrize(("target", "cycles"), [("a2a3", 34.0), ("a5", 30.2)])
-def test_a_sum_element_by_element_takes_what_the_scalar_unit_takes_for_it(tmp_path, target, cycles):
-    """asc-devkit add_high_performance, case 0: halves by GetValue and SetValue, 910B1 and 950PR."""
-    count = 512
-    source = write_kernel(
-        tmp_path,
-        f"""\
-    using Row = Tile<TileType::Vec, half, 1, {count}, BLayout::RowMajor, 1, {count}>;
-    Row x, y, z;
-    TASSIGN(x, 0);
-    TASSIGN(y, {2 * count});
-    TASSIGN(z, {4 * count});
-    for (int i = 0; i < {count}; ++i) z.SetValue(i, x.GetValue(i) + y.GetValue(i));""",
-    )
-    done = run(source, {0: np.zeros(4, np.float32)}, target, core_type="aiv")
-    assert done.cycles / count == pytest.approx(cycles, rel=CLOSE)
+@pytest.mark.parametrize(
+    "name", ["loads a2a3", "loads a5", "scalar sum a2a3", "scalar sum a5", "additions", "short functions"]
+)
+def test_a_small_kernel_is_within_a_quarter_of_its_published_time(tmp_path, probes, name):
+    probe = probes.PROBES[name]
+    assert probe.ours(probe.run(tmp_path)) == pytest.approx(probe.published, rel=CLOSE)
 
 
-def test_whole_number_arithmetic_of_a_kernel_takes_time(tmp_path):
+def test_whole_number_arithmetic_of_a_kernel_takes_time(tmp_path, probes):
     """A division takes 20 cycles and a product 2 in the vendor's model: 100,000 rounds are more than a million."""
-    rounds = 100_000
-    source = write_kernel(
-        tmp_path,
-        f"""\
-    auto *numbers = reinterpret_cast<__gm__ int32_t *>(data_in(args, 0));
-    int32_t a = numbers[0], b = numbers[1];
-    for (int i = 0; i < {rounds}; ++i) a = ((a ^ i) * 3) / (b + 1) + i % (b + 2); // the loop
-    numbers[0] = a;""",
-    )
-    done = run(source, {0: np.array([5, 6], np.int32)}, core_type="aiv")
+    done = probes.PROBES["arithmetic"].run(tmp_path)
+    source = tmp_path / "kernel.cpp"
     assert 1e6 < done.cycles < 1e7
     rows = done.instructions
     longest = int(np.argmax(rows.end - rows.start))
@@ -108,22 +85,3 @@ def test_additions_to_the_same_block_come_one_after_the_other(tmp_path):
     assert together >= cores * adds * turn
     assert together == pytest.approx(cores * adds * turn, rel=CLOSE)
     assert apart < together / 4
-
-
-def test_short_functions_of_a_950_overlap(tmp_path):
-    """Back to back they take 18 (msopprof, a card) to 26 cycles (cann-samples, the vendor's model) beside their loops."""
-    pairs = 64
-    source = write_kernel(
-        tmp_path,
-        f"""\
-    using Row = Tile<TileType::Vec, float, 1, 16, BLayout::RowMajor, 1, 16>;
-    Row a, b;
-    TASSIGN(a, 0);
-    TASSIGN(b, 1024);
-    for (int i = 0; i < {pairs}; ++i) {{
-        TADDS(b, a, 1.0f);
-        TMULS(a, b, 2.0f);
-    }}""",
-    )
-    done = run(source, {0: np.zeros(4, np.float32)}, "a5", core_type="aiv")
-    assert done.cycles / pairs == pytest.approx(45.5, rel=CLOSE)
