@@ -289,7 +289,8 @@ static_assert(Held<kBytes>::value.rows == 2);
 """
     text = RIGHT.replace("\nclass Plus {", constant + "class Plus {", 1)
     text = text.replace("Adds(c, b, 1.0f, count)", "Adds(c, b, Held<kBytes>::value.scale, count)", 1)
-    assert "kBytes>::value.scale" in text and "struct Step" in text
+    assert "kBytes>::value.scale" in text
+    assert "struct Step" in text
     ran = run(tmp_path, asc_devkit_checkout, text, "--trace", "none")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "0 of 1000 wrong" in ran.stdout
