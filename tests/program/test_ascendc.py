@@ -280,6 +280,22 @@ def test_a_checkout_can_be_named_on_the_command_line(tmp_path: Path, asc_devkit_
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+def test_a_constant_of_a_kernel_is_made_of_its_bytes(tmp_path: Path, asc_devkit_checkout: Path) -> None:
+    constant = """
+struct Step { int32_t rows; float scale; };
+constexpr uint8_t kBytes[] = {2, 0, 0, 0, 0, 0, 0x80, 0x3f};
+template <const uint8_t *Bytes> struct Held { static constexpr Step value = convert_from_bytes<Step>(Bytes); };
+static_assert(Held<kBytes>::value.rows == 2);
+"""
+    text = RIGHT.replace("\nclass Plus {", constant + "class Plus {", 1)
+    text = text.replace("Adds(c, b, 1.0f, count)", "Adds(c, b, Held<kBytes>::value.scale, count)", 1)
+    assert "kBytes>::value.scale" in text
+    assert "struct Step" in text
+    ran = run(tmp_path, asc_devkit_checkout, text, "--trace", "none")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "0 of 1000 wrong" in ran.stdout
+
+
 def test_printf_assert_and_dump_tensor_of_a_kernel_are_shown(
     tmp_path: Path, asc_devkit_checkout: Path
 ) -> None:

@@ -42,6 +42,14 @@
 #define __vector__
 #define __mix__(...)
 #endif
+// A constant of any type by its bytes, as the device compiler has it built in.
+template <class T> constexpr T convert_from_bytes(const uint8_t *bytes) {
+    struct {
+        uint8_t each[sizeof(T)];
+    } all{};
+    for (size_t i = 0; i < sizeof(T); ++i) all.each[i] = bytes[i];
+    return __builtin_bit_cast(T, all);
+}
 using float16_t = half;
 using float32_t = float;
 using __cce_scalar::dec;
