@@ -51,7 +51,8 @@ def calls_of(trial: Trial, shim: Path, at: int = 0, error: int = 0, mark: str = 
         armed["FAULT_IN"] = trial.command.within
     child = trial.start(trial.command.words, mark, **armed)
     said = child.communicate(timeout=600)[0].decode(errors="replace")
-    return child.returncode, said, int(count.read_text()) if count.is_file() else 0
+    counted = count.read_text() if count.is_file() else ""  # nothing in it: no such call was made
+    return child.returncode, said, int(counted or 0)
 
 
 def swept(

@@ -7,6 +7,7 @@ import os
 import re
 import runpy
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -184,6 +185,26 @@ def test_a_call_that_is_cancelled_ends_its_simulator_within_a_second_and_the_nex
         assert (await _ask(client, "op_cost", op="TADD", rows=16, cols=64))["total"] == 1
 
     _with_client(folder, session)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_although_its_client_keeps_the_input_open(
+    sent: signal.Signals, tmp_path: Path
+) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    asked = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
+    words = [sys.executable, "-m", "insight_trace", "mcp", "--root", str(tmp_path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(json.dumps(asked).encode() + b"\n")
+        server.stdin.flush()
+        assert json.loads(server.stdout.readline())["id"] == 0
+        server.send_signal(sent)
+        try:
+            assert server.wait(20) == 128 + sent
+        finally:
+            server.kill()
 
 
 def test_hostile_arguments_get_nothing_and_leave_the_server_at_work(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from insight_trace.simulate.embedded.op_script import TileSpec
-from tests.simulate.op_harness import Result, dtype, run_tile_op, tile
+from tests.simulate.op_harness import Result, dtype, held, run_tile_op, tile
 
 FLOATS = ("float32", "float16", "bfloat16")
 INTEGERS = ("int32", "int16", "uint32", "uint16", "int8", "uint8", "int64", "uint64")
@@ -84,24 +84,15 @@ def place(matrix: np.ndarray, number: int, kind: str, shape: Shape) -> TileSpec:
     return replace(spec, dynamic=shape.dynamic)
 
 
-def held(numbers: np.ndarray) -> np.ndarray:
-    """16-bit floats as the vector unit leaves them unless CTRL keeps infinities: the largest number, and 0 for NaN."""
-    if numbers.dtype not in (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)):
-        return numbers
-    most = float(ml_dtypes.finfo(numbers.dtype).max)
-    wide = numbers.astype(np.float32)
-    return np.where(np.isnan(wide), 0, np.clip(wide, -most, most)).astype(numbers.dtype)
-
-
-def in_float(body: Any) -> Any:
-    """A NumPy function as the vector unit computes it: 16-bit floats in float32, rounded once and held."""
+def in_float(body: Any, target: str = "a2a3") -> Any:
+    """A NumPy function as the vector unit computes it: 16-bit floats in float32, rounded once and `held`."""
 
     def computed(*arrays: np.ndarray) -> np.ndarray:
         kind = arrays[0].dtype
         narrow = kind in (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
         with np.errstate(all="ignore"):
             found = body(*(a.astype(np.float32) for a in arrays)) if narrow else body(*arrays)
-            return held(np.asarray(found).astype(kind))
+            return held(np.asarray(found).astype(kind), target)
 
     return computed
 

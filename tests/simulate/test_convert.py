@@ -151,7 +151,9 @@ def beyond(exact: Fraction, known: np.ndarray, negative: bool, mode: str) -> flo
     return (-math.inf if negative else math.inf) if outward else float(largest)
 
 
-def expected(source: np.ndarray, from_name: str, to_name: str, mode: str, saturate: bool) -> np.ndarray:
+def expected(
+    source: np.ndarray, from_name: str, to_name: str, mode: str, saturate: bool, target: str = "a2a3"
+) -> np.ndarray:
     to = dtype(to_name).numpy
     mode = usual(from_name, to_name, mode)
     plain = [
@@ -167,7 +169,7 @@ def expected(source: np.ndarray, from_name: str, to_name: str, mode: str, satura
     else:
         return np.array([to_integer(v, to, mode, saturate) for v in plain], to).reshape(source.shape)
     with np.errstate(over="ignore"):
-        return held(np.array(found, np.float64).astype(to).reshape(source.shape))
+        return held(np.array(found, np.float64).astype(to).reshape(source.shape), target)
 
 
 def interesting(rng: np.random.Generator, kind: str, shape: tuple[int, int]) -> np.ndarray:
@@ -205,7 +207,7 @@ def test_every_pair_converts_in_every_mode(source, to, data):
     result = run_tile_op(
         "TCVT", place(before, 0, to, shape), place(a, 1, source, shape), *options, target=target
     )
-    check(result, shape, before, expected(a[shape.part], source, to, mode, saturate))
+    check(result, shape, before, expected(a[shape.part], source, to, mode, saturate, target or "a2a3"))
 
 
 @pytest.mark.parametrize(("source", "to"), [("float32", "int8"), ("uint8", "int32"), ("bfloat16", "float16")])
@@ -248,7 +250,7 @@ def test_every_bfloat16_and_half_survives_the_way_to_float_and_back(seed):
         back = run_tile_op(
             "TCVT", tile(np.zeros_like(narrow), 0x4000), tile(there.matrix(0)), Option(1)
         ).matrix(0)
-        # infinities and NaN are held on the way back
+        # infinities and NaN are held on the way back on a2a3, and the 950 keeps them
         assert (back.view(np.uint16) == held(narrow).view(np.uint16)).all(), name
 
 

@@ -168,7 +168,7 @@ def test_a_scaled_tile_is_added_to_another(data):
         result = run_tile_op("TAXPY", *operands, target=target)
         with np.errstate(all="ignore"):
             wanted = times(a.astype(np.float32), by.astype(np.float32)) + before.astype(np.float32)
-            check(result, shape, before, held(wanted.astype(before.dtype))[shape.part])
+            check(result, shape, before, held(wanted.astype(before.dtype), target)[shape.part])
 
 
 @pytest.mark.parametrize(

@@ -40,11 +40,12 @@ ONLY_ON = {
 ROUNDED_TWICE = {"TRSQRT": 1.5e-7}
 # Tests of what one family has, which therefore name it.
 OF_ONE_FAMILY = {
-    "test_rearrange.py": "interleaving, which the 950 alone has",
+    "test_rearrange.py": "interleaving, which the 950 alone has, and whole blocks that a2a3 copies",
     "test_a5_functions.py": "functions, paths and memories of the 950",
     "test_a5_numbers.py": "ops that the 950 does in another way, or alone",
     "test_elementwise_bits.py": "masks that each family packs in its own way",
     "test_expand.py": "integers that the 950 alone divides",
+    "test_library_sequences.py": "the sequences of the library of a2a3",
     "test_library_forms.py": "moves into the bias table that the 950 does in another way",
     "test_narrow_floats.py": "formats that only the 950 multiplies and converts",
     "test_kernel_surface.py": "kernels with scaled products",
@@ -53,7 +54,7 @@ OF_ONE_FAMILY = {
     "elementwise_cases.py": "bytes that a2a3 handles two by two",
     "test_elementwise_tiles.py": "whole blocks that a2a3 copies",
     "test_convert.py": "pairs that a2a3 lacks, and the bytes that its instructions name",
-    "test_reduce.py": "scratch tiles of a2a3, and its index of NaN",
+    "test_reduce.py": "scratch tiles of a2a3, its index of NaN, and infinities that the 950 keeps",
     "test_fillpad.py": "repeats as the library of a2a3 counts them",
     "test_descriptors.py": "tiles that say too much of themselves, as the library of a2a3 takes them",
     "test_op_coverage.py": "this one",

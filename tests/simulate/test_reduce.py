@@ -173,14 +173,14 @@ def test_a_sum_of_halves_is_rounded_and_held_at_every_level_of_the_tree():
     source = np.zeros((2, 128), np.float16)
     source[0, :4] = [60000, 60000, -30000, 100]
     source[1, :4] = [2048, 1, 1, 1]
-    got = run_tile_op(
-        "TROWSUM",
+    operands = (
         tile(np.zeros((16, 1), np.float16), DST, layout="DN", valid=(2, 1)),
         tile(source, 0),
         tile(np.zeros_like(source), TMP),
-    ).matrix(0)
+    )
     # 65504 - 29904, to the nearest half; 2048 + 1 is 2048 before 1 + 1 comes
-    assert got[:2, 0].tolist() == [35584, 2050]
+    assert run_tile_op("TROWSUM", *operands, target="a2a3").matrix(0)[:2, 0].tolist() == [35584, 2050]
+    assert run_tile_op("TROWSUM", *operands, target="a5").matrix(0)[:2, 0].tolist() == [np.inf, 2050]
 
 
 def test_nan_wins_in_a_maximum_and_its_index_is_the_one_found():

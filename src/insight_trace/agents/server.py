@@ -10,6 +10,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
 from collections import OrderedDict
@@ -327,12 +328,35 @@ def make_server(settings: Settings) -> Server[Any]:
 
 
 def serve_stdio(settings: Settings) -> None:
+    """Until the input ends, or a signal comes.
+
+    A thread of the SDK waits for the next line, and nothing can interrupt it: a client that keeps our input open would
+    keep us after a signal. So the process ends there and then, with its workers put away.
+    """
     from mcp.server.stdio import stdio_server
+
+    numbers = [
+        n for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN
+    ]
+    came: list[int] = []
 
     async def serve() -> None:
         server = make_server(settings)
-        async with stdio_server() as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
+        async with stdio_server() as (reading, writing), anyio.create_task_group() as tasks:
+
+            async def wait_for_signal() -> None:
+                with anyio.open_signal_receiver(*numbers) as signals:
+                    async for number in signals:
+                        came.append(number)
+                        tasks.cancel_scope.cancel()
+
+            tasks.start_soon(wait_for_signal)
+            try:
+                await server.run(reading, writing, server.create_initialization_options())
+            finally:
+                if came:
+                    os._exit(128 + came[0])
+                tasks.cancel_scope.cancel()
 
     anyio.run(serve)
 
