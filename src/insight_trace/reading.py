@@ -6,14 +6,34 @@ import json
 import os
 import stat
 import warnings
+from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from threading import Lock
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from insight_trace.errors import InputError
 from insight_trace.limits import cut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+T = TypeVar("T")
+_PREPARING = Lock()
+
+
+def prepared(kind: type[T]) -> type[T]:
+    """The type itself, once msgspec knows it: two threads that are the first to decode a type can end the process."""
+    known: Any = kind
+    _prepare(known)
+    return kind
+
+
+@cache
+def _prepare(kind: Any) -> None:
+    import msgspec
+
+    with _PREPARING:
+        msgspec.json.Decoder(kind)
 
 
 def open_regular(path: Path, *, most: int | None = None, follow: bool = True) -> IO[bytes]:

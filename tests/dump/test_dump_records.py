@@ -1,6 +1,9 @@
 """Every row of what a tolerant reader has to handle in a record."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -246,3 +249,31 @@ def test_a_context_pointer_in_a_unified_manifest_is_no_scalar(tmp_path):
     dispatch = only(load_dump(write(tmp_path, [scalar(4096, arg_index=48), record(arg_index=0)])))
     assert [type(a) for a in dispatch.arguments] == [TensorArg, ContextArg]
     assert dispatch.arguments[1].pointer == 4096
+
+
+# --- threads --------------------------------------------------------------------------------------------
+
+_AT_ONCE = """
+import sys, threading
+from pathlib import Path
+from insight_trace.dump.load import load_dump
+
+def read():
+    together.wait()
+    found.append(len(list(load_dump(Path(sys.argv[1])).dispatches)))
+
+found, together = [], threading.Barrier(8)
+sys.setswitchinterval(1e-6)
+threads = [threading.Thread(target=read) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert len(found) == 8 and len(set(found)) == 1 and found[0] > 0, found
+"""
+
+
+def test_threads_that_are_the_first_to_read_a_dump_do_not_end_the_process():
+    dump = Path(__file__).parents[1] / "data" / "fuzz" / "args_dump.json"
+    for _ in range(6):  # without `prepared` about half of them end with a segmentation fault
+        assert subprocess.run([sys.executable, "-c", _AT_ONCE, str(dump)], check=False).returncode == 0

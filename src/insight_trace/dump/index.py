@@ -26,6 +26,7 @@ from insight_trace.dump.manifest_reader import Manifest, open_manifest
 from insight_trace.dump.manifest_records import EmptyDispatch, Record
 from insight_trace.errors import InputError
 from insight_trace.model import Dispatch, TensorArg
+from insight_trace.reading import prepared
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,7 +130,7 @@ class ManifestIndex:
             found: NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r")
             return found
 
-        self.facts = msgspec.json.decode((folder / "facts.json").read_bytes(), type=IndexFacts)
+        self.facts = msgspec.json.decode((folder / "facts.json").read_bytes(), type=prepared(IndexFacts))
         columns = {name: column(name) for name in (*_DISPATCH_COLUMNS, *_TENSOR_COLUMNS)}
         self.columns = DispatchColumns(
             **columns,
@@ -140,7 +141,7 @@ class ManifestIndex:
         if len(self._first) != len(self.columns.ids) + 1 or self._first[-1] != len(self._lines) - 1:
             raise ValueError("the columns of an index do not fit each other")
         self._manifest = manifest
-        self._decoder = msgspec.json.Decoder(list[Record])
+        self._decoder = msgspec.json.Decoder(prepared(list[Record]))
 
     def __len__(self) -> int:
         return len(self.columns.ids)

@@ -24,6 +24,7 @@ from insight_trace.dump.manifest_records import EmptyDispatch, KernelDispatch, R
 from insight_trace.dump.scalars import SLOT_MASK
 from insight_trace.errors import InputError, RequestError
 from insight_trace.model import Dispatch, Scene, TensorArg
+from insight_trace.reading import prepared
 
 
 class DumpDispatches(Sequence[Dispatch]):
@@ -254,7 +255,7 @@ def _empty_dispatches(manifest: Manifest) -> dict[int, EmptyDispatch]:
     if listed is None:
         return {}
     try:
-        return {f.dispatch_id: f for f in msgspec.convert(listed, list[EmptyDispatch])}
+        return {f.dispatch_id: f for f in msgspec.convert(listed, prepared(list[EmptyDispatch]))}
     except msgspec.ValidationError as error:
         raise InputError(str(error), where=f"{manifest.path}, key empty_dispatches") from None
 

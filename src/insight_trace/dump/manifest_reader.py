@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from insight_trace.errors import InputError
-from insight_trace.reading import open_regular
+from insight_trace.reading import open_regular, prepared
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,7 +126,7 @@ class Manifest:
 
     def pieces(self, record: type[T]) -> Iterator[tuple[int, int, list[T]]]:
         """The same, each with where its text begins and ends (both 0 where the text was decoded as a whole)."""
-        decoder = msgspec.json.Decoder(list[record])  # type: ignore[valid-type]
+        decoder = msgspec.json.Decoder(prepared(list[record]))  # type: ignore[valid-type]
         done = 0
         if self._body is not None:
             position, end = self._body

@@ -12,7 +12,7 @@ import msgspec
 
 from insight_trace import limits
 from insight_trace.errors import InputError
-from insight_trace.reading import read_regular
+from insight_trace.reading import prepared, read_regular
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ class Journal(Generic[T]):
 
     def __init__(self, path: Path, kind: type[T]) -> None:
         self.path = path
-        self._decoder = msgspec.json.Decoder(tuple[str, kind])  # type: ignore[valid-type]
+        self._decoder = msgspec.json.Decoder(prepared(tuple[str, kind]))  # type: ignore[valid-type]
         self.known: dict[str, T] = dict(self._read())
         self._earlier = frozenset(self.known)
         path.parent.mkdir(parents=True, exist_ok=True)

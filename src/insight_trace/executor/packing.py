@@ -20,6 +20,7 @@ from insight_trace.limits import cut
 from insight_trace.model import Kernel, Payload, Scene
 from insight_trace.options import RunOptions
 from insight_trace.ptoas.python_trace import python_files
+from insight_trace.reading import prepared
 from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.embedded.compiled_from import sources_of
 from insight_trace.simulate.embedded.toolchain import Toolchain
@@ -241,7 +242,7 @@ def answered(content: object, kind: type[R], outputs: tuple[Path, ...] = ()) -> 
         said, result, written = msgspec.msgpack.decode(content, type=answer)
         if said:
             raise InputError(said)
-        found = msgspec.msgpack.decode(result, type=kind)
+        found = msgspec.msgpack.decode(result, type=prepared(kind))
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"a worker sent something else than a result: {cut(str(error))}") from None
     for files, folder in zip(written, outputs, strict=False):

@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 from insight_trace.errors import InputError
 from insight_trace.insight.added_events import Spans
 from insight_trace.insight.container import BlockType, blocks_of
-from insight_trace.reading import open_regular
+from insight_trace.reading import open_regular, prepared
 
 NA = "NA"  # not known, and said so
 MOST_LOADS = 5000  # of the compute chart or table; Insight shows no more
@@ -244,7 +244,7 @@ def read_details(path: Path) -> DetailsPage:
             if not name or name in content:
                 continue
             try:
-                content[name] = msgspec.json.decode(block.read(file), type=kind, strict=False)
+                content[name] = msgspec.json.decode(block.read(file), type=prepared(kind), strict=False)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 where = f"{path} offset {block.offset} {BlockType(block.type).name}"
                 raise InputError(f"not what Insight reads there: {error}", where=where) from error

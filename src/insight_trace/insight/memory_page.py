@@ -19,7 +19,7 @@ from insight_trace.errors import InputError
 from insight_trace.insight.rules import Broken
 from insight_trace.limits import TABLE_BYTES
 from insight_trace.model import Trace
-from insight_trace.reading import read_regular
+from insight_trace.reading import prepared, read_regular
 from insight_trace.recording.frames import short_frame, split_frame, user_frames
 from insight_trace.recording.store import Recording
 from insight_trace.recording.tile_lives import Lives, named_tiles, tile_lives
@@ -130,7 +130,7 @@ def write_memory_page(recording: Recording, folder: Path, label: str) -> None:
 def read_memory_page(path: Path) -> MemoryPage:
     """The page as it was written; compilers' files, too."""
     try:
-        return msgspec.json.decode(read_regular(path, most=TABLE_BYTES), type=MemoryPage)
+        return msgspec.json.decode(read_regular(path, most=TABLE_BYTES), type=prepared(MemoryPage))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"no file of the On-Chip Memory page: {error}", where=str(path)) from None
 

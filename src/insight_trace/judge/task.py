@@ -28,7 +28,7 @@ from insight_trace.dtypes import DTYPES, DType, dtype_named
 from insight_trace.errors import InputError, RequestError
 from insight_trace.judge.expression import evaluate, require_arithmetic
 from insight_trace.limits import BLOCKS, RECORD_BYTES, cut
-from insight_trace.reading import is_folder, regular_text
+from insight_trace.reading import is_folder, prepared, regular_text
 
 if TYPE_CHECKING:
     import types
@@ -308,7 +308,7 @@ def read_task(path: str | Path, case: int | None = None) -> Task:
     if place.suffix == ".py":
         return _multi_kernel_bench(place)
     try:
-        found = msgspec.json.decode(_text(place).encode(), type=Task)
+        found = msgspec.json.decode(_text(place).encode(), type=prepared(Task))
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InputError(f"this is no task: {cut(str(error))}", where=str(place), hint=_FORMS) from None
     return replace(found, source=str(place.absolute().parent))

@@ -17,7 +17,7 @@ from insight_trace import __version__
 from insight_trace.errors import InputError, RequestError
 from insight_trace.limits import JSON_BYTES, OPERAND_PIECES, cut
 from insight_trace.model import Confidence, Counter, Instructions, Launch, MemoryUse, Operands, Trace
-from insight_trace.reading import load_json, open_regular, read_regular
+from insight_trace.reading import load_json, open_regular, prepared, read_regular
 from insight_trace.recording.detail import Details
 from insight_trace.recording.operands import (
     CALL_FIELDS,
@@ -282,7 +282,7 @@ def _read_fact(kind: type[_F], value: Any) -> _F | None:
     import msgspec
 
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, prepared(kind))
     except msgspec.ValidationError as error:
         raise ValueError(f"{kind.__name__}: {error}") from None
 

@@ -21,7 +21,7 @@ from insight_trace.executor import Executor
 from insight_trace.finding import Finding, Place, Severity
 from insight_trace.limits import RECORD_BYTES, visible
 from insight_trace.options import RunOptions
-from insight_trace.reading import read_regular
+from insight_trace.reading import prepared, read_regular
 from insight_trace.replay.examine import examine
 from insight_trace.replay.jobs import ReplayRequest
 from insight_trace.results import Result
@@ -87,7 +87,7 @@ def require_share(threshold: float, name: str) -> None:
 
 def read_baseline(path: Path) -> Baseline:
     try:
-        found = msgspec.json.decode(read_regular(path, most=RECORD_BYTES), type=Baseline)
+        found = msgspec.json.decode(read_regular(path, most=RECORD_BYTES), type=prepared(Baseline))
     except FileNotFoundError:
         raise RequestError(
             f"there is no baseline {path} yet",

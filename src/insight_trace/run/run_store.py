@@ -16,6 +16,7 @@ import msgspec
 
 from insight_trace import limits
 from insight_trace.errors import InputError, RequestError
+from insight_trace.reading import prepared
 
 _VERSION = 1
 _WAIT_SECONDS = 60.0  # for another writer
@@ -158,7 +159,7 @@ class RunStore:
                 row, _Line
             )
             data = json.loads(text)
-            msgspec.convert(data, _Told)
+            msgspec.convert(data, prepared(_Told))
             time.localtime(made)
         except (msgspec.MsgspecError, ValueError, OverflowError, OSError, RecursionError) as error:
             raise InputError(

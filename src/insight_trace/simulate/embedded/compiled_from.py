@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from insight_trace.cache import content_key
+from insight_trace.reading import prepared
 
 DEPENDS = "depends"  # the file beside a compiled kernel
 
@@ -66,7 +67,7 @@ def write(entry: Path, found: CompiledFrom) -> None:
 
 def read(entry: Path) -> CompiledFrom:
     """ValueError or OSError where there is none."""
-    return msgspec.json.decode((entry / DEPENDS).read_bytes(), type=CompiledFrom)
+    return msgspec.json.decode((entry / DEPENDS).read_bytes(), type=prepared(CompiledFrom))
 
 
 def sources_of(made: Path) -> list[Path]:
