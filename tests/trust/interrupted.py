@@ -202,7 +202,8 @@ COMMANDS: dict[str, Command] = {
     "diff": Command(("diff", "pypto_run", "pypto_run", "--jobs", "1"), (_copied(EXAMPLES / "pypto_run"),)),
     "judge": Command(("judge", "judge/axpy.json", "judge/good.cpp", "--jobs", "1"), (_copied(EXAMPLES / "judge"),)),
     "mcp": Command(
-        ("mcp",), (_copied(EXAMPLES / "judge"),), ("judge", "runs/*"), asks=_ASKED, within="agents.worker", again=True
+        ("mcp",), (_copied(EXAMPLES / "judge"),), ("judge", "runs/*"), asks=_ASKED, within="agents.worker", again=True,
+        warned=("runs/good_1", '"isError":true'),  # the server goes on, and the call says what went wrong
     ),
 }  # fmt: skip
 
