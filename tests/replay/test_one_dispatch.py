@@ -151,7 +151,7 @@ def test_a_run_may_name_its_kernels_by_a_map_of_its_own(capsys):
     capsys.readouterr()
     assert main(["replay", "--build-dir", "build", "--list-tasks"]) == 0
     assert "Square" in capsys.readouterr().out
-    (dump / "name_map_build.json").write_text("[" * 100_000)
+    (dump / "name_map_build.json").write_text("[" * 60_000)
     assert main(["replay", "--build-dir", "build", "--func", "Square"]) == 1
     assert "nested too deep" in capsys.readouterr().err
 
