@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given
 
-from insight_trace.model import Pipe
+from insight_trace.model import Pipe, Stall
 from insight_trace.trace.compare import total_cycles
 from insight_trace.trace.critical import critical_path
 from tests.synthetic_trace import TraceBuilder, matmul_trace, softmax_trace
@@ -55,6 +55,34 @@ def test_two_loads_that_start_together_were_let_in_by_what_is_in_flight_before_b
     assert path.row.tolist() == [0, 1, 3, 4]
     assert path.begin.tolist() == [0, 40, 60, 70]
     assert not path.idle.any()
+
+
+def test_a_full_queue_leads_to_the_wait_that_held_it_up_and_to_the_flag():
+    builder = TraceBuilder()
+    product = builder.add(Pipe.CUBE, "MMAD", 0, 300)
+    flag = builder.add(Pipe.CUBE, "SET_FLAG", 300, 301, issue=0)
+    builder.add(Pipe.MTE1, "LOAD_L1_TO_L0A_3Dv2", 1, 20, issue=0)
+    builder.add(Pipe.MTE1, "WAIT_FLAG", 20, 301, issue=0, partner=flag, stall=Stall.FLAG)
+    builder.add(Pipe.MTE1, "LOAD_L1_TO_L0A_3Dv2", 301, 400, issue=0)
+    builder.add(Pipe.MTE1, "LOAD_L1_TO_L0A_3Dv2", 400, 500, issue=301, stall=Stall.QUEUE)
+    load = builder.add(Pipe.MTE2, "MOV_OUT_TO_L1", 306, 900, issue=305)
+    path = critical_path(builder.build())
+    work = [row for row, idle in zip(path.row, path.idle, strict=True) if not idle]
+    assert work[0] == product
+    assert work[-1] == load
+    assert int((path.end - path.begin)[path.idle].sum()) <= 5
+
+
+def test_what_starts_makes_room_in_a_full_queue_before_the_one_ahead_has_ended():
+    builder = TraceBuilder()
+    builder.add(Pipe.CUBE, "MMAD", 0, 300)
+    builder.add(Pipe.CUBE, "SET_FLAG", 279, 301, issue=0)
+    builder.add(Pipe.CUBE, "MMAD", 301, 600, issue=279, stall=Stall.QUEUE)
+    builder.add(Pipe.MTE2, "MOV_OUT_TO_L1", 284, 900, issue=283)
+    path = critical_path(builder.build())
+    assert path.row.tolist() == [0, 3, 3]
+    assert path.idle.tolist() == [False, True, False]
+    assert path.begin.tolist() == [0, 279, 284]
 
 
 def test_an_empty_trace_has_an_empty_path():

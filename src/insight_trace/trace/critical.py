@@ -125,7 +125,7 @@ class _Steps:
         self._queued: dict[int, Column] = {}  # by core: rows that found their pipe's queue full
         self._works: dict[int, NDArray[np.int64]] = {}  # by core: work by its end, the later row first
         self._on_core: dict[int, Column] = {}
-        self._on_pipe: dict[tuple[int, int], Column] = {}
+        self._by_start: dict[tuple[int, int], Column] = {}  # by core and pipe
         self._by_end: Column | None = None
         self._asked = 0  # how often `ended_by` was
 
@@ -222,7 +222,9 @@ class _Steps:
         return found if found >= 0 and self.end[found] > after else -1
 
     def behind_queue(self, row: int, begin: int, after: int, here: set[int]) -> int:
-        """What made room in the queue that held up the issue of `row`; -1 where none did since `after`."""
+        """What made room in the queue that held up the issue of `row`, by starting; -1 where none did since `after`."""
+        import numpy as np
+
         queued = self._queued[self.core[row]]
         place = bisect.bisect_right(queued, row) - 1
         if place < 0:
@@ -231,11 +233,14 @@ class _Steps:
         if not after < self.issue[full] <= begin + 1:
             return -1
         key = self.core[full], int(self._unit[full])
-        if key not in self._on_pipe:
-            works = self._works[key[0]]
-            self._on_pipe[key] = _readable(works[self._unit[works] == key[1]])
-        found = _latest(self._on_pipe[key], self.end, min(self.issue[full], begin), here)
-        return found if found >= 0 and self.end[found] > after else -1
+        if key not in self._by_start:
+            rows = self._of_core[key[0]]
+            counts = (self._kind[rows] != Kind.MISS) & (self._kind[rows] != Kind.MARK)
+            rows = rows[counts & (self._unit[rows] == key[1])][::-1]
+            by_start = np.argsort(self._instructions.start[rows], kind="stable")
+            self._by_start[key] = _readable(rows[by_start])
+        found = _latest(self._by_start[key], self.start, min(self.issue[full], begin), here)
+        return found if found >= 0 and self.start[found] > after else -1
 
 
 def _walk(last: int, origin: int, steps: _Steps) -> tuple[array[int], array[int], array[int], array[int]]:
@@ -300,7 +305,15 @@ def _walk(last: int, origin: int, steps: _Steps) -> tuple[array[int], array[int]
                     following = last_work
                 else:
                     room = steps.behind_queue(row, begin, after, here)
-                    following = room if room >= 0 else following
+                    if room >= 0:  # the walk goes on where that one started
+                        reached = start[room]
+                        if begin > reached:
+                            piece(row, reached, begin, 1)
+                        if reached < now:
+                            here.clear()
+                        here.add(room)
+                        row, now = room, reached
+                        continue
             if following < 0:
                 following = steps.ended_by(begin, here)
             if following < 0:
@@ -319,9 +332,9 @@ def _walk(last: int, origin: int, steps: _Steps) -> tuple[array[int], array[int]
         row, now = following, reached
 
 
-def _latest(by_end: Column, end: Column, time: int, here: set[int]) -> int:
-    """The last of these rows, which are in the order of their ends, that had ended by then; -1 for none."""
-    low = bisect.bisect_right(by_end, time, key=end.__getitem__)
-    while low and by_end[low - 1] in here:
+def _latest(ordered: Column, key: Column, time: int, here: set[int]) -> int:
+    """The last of these rows, which are in the order of `key`, that had come to it by then; -1 for none."""
+    low = bisect.bisect_right(ordered, time, key=key.__getitem__)
+    while low and ordered[low - 1] in here:
         low -= 1
-    return by_end[low - 1] if low else -1
+    return ordered[low - 1] if low else -1
