@@ -145,8 +145,7 @@ TILE_OP_BODY(TTRI) {
         VectorOperand row(to.address + static_cast<uint32_t>(r * to.pitch * to.size));
         auto fill = [&](int width, int number) {
             core.set_register(PipeId::V, static_cast<uint64_t>(width));
-            core.vector_counted({Instr::MOVEV, bits_of_number(dst.type, number)}, dst.type, width, row);
-            barrier(core);
+            counted_then(core, {Instr::MOVEV, bits_of_number(dst.type, number)}, dst.type, width, row);
         };
         fill(to.width, upper);
         int64_t edge = int64_t(r) + diagonal;
