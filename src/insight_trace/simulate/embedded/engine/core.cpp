@@ -361,7 +361,7 @@ void Core::take_code() {
     const int64_t count = code.plain + code.multiplies + code.divides + code.floats + code.float_divides;
     const uint64_t where = code.loop ? code.loop : code.where; // a loop has most of it
     if (parameters.code_fill) fetch(code.fetched);
-    code = {};
+    code.clear();
     loads_overlap_ = false;
     constexpr int64_t kWorthARow = 32000; // less is the gap before the next instruction
     if (milli < kWorthARow) return scalar_work(milli);
