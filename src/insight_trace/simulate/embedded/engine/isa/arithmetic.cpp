@@ -118,7 +118,7 @@ HOT_LOOP void halves_into(void *to, const void *a, const void *b, int64_t count)
     for (int64_t i = 0; i < count; ++i) out[i] = out[i] + float(x[i]) * float(y[i]);
 }
 
-// A subnormal number is 0 with its sign, before and after.
+// A subnormal number is 0 with its sign.
 template <class T> T flushed(T x) {
     using U = std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>;
     constexpr U exponent = std::is_same_v<T, float>  ? U(0x7f800000)
@@ -130,6 +130,14 @@ template <class T> T flushed(T x) {
     if (!(bits & exponent)) bits &= sign;
     memcpy(&x, &bits, sizeof x);
     return x;
+}
+// An operand as the unit takes it: a subnormal half is a number of its own, since a float holds it as a
+// normal one.
+template <class T> T taken(T x) {
+    if constexpr (std::is_same_v<T, half>)
+        return x;
+    else
+        return flushed(x);
 }
 // 0 / 0 is the NaN of all ones.
 struct FlushedQuotient {
@@ -144,13 +152,13 @@ HOT_LOOP void of_two_flushed(void *to, const void *a, const void *b, int64_t cou
     T *out = static_cast<T *>(to);
     const T *x = static_cast<const T *>(a), *y = static_cast<const T *>(b);
     for (int64_t i = 0; i < count; ++i)
-        out[i] = flushed(T(Result::of(Wide<T>(flushed(x[i])), Wide<T>(flushed(y[i])))));
+        out[i] = flushed(T(Result::of(Wide<T>(taken(x[i])), Wide<T>(taken(y[i])))));
 }
 template <class T, class Result>
 HOT_LOOP void of_one_flushed(void *to, const void *a, const void *, int64_t count) {
     T *out = static_cast<T *>(to);
     const T *x = static_cast<const T *>(a);
-    for (int64_t i = 0; i < count; ++i) out[i] = flushed(T(Result::of(Wide<T>(flushed(x[i])))));
+    for (int64_t i = 0; i < count; ++i) out[i] = flushed(T(Result::of(Wide<T>(taken(x[i])))));
 }
 template <class... T> LaneOp flushed_quotient(Type type, Types<T...>) {
     LaneOp found = nullptr;

@@ -104,8 +104,9 @@ inline bool holds_numbers(const Core &core, Type type) {
 bool has_conversion(Type from, Type to);
 
 // --- by kind; null where an instruction does not take the type
-// On registers (950) quotients, exponentials, logarithms and roots take subnormal numbers as 0, and give 0
-// for them, with their sign. Tile ops of the bundled headers do not say by which algorithm, and keep them.
+// On registers (950) quotients, exponentials, logarithms and roots give 0 for subnormal numbers, and take
+// those of floats as 0, with their sign. Tile ops of the bundled headers do not say by which algorithm, and
+// keep them.
 enum class Subnormals : uint8_t { Kept, Flushed };
 LaneOp arithmetic(Instr instr, Type type, Subnormals subnormals = Subnormals::Kept);
 void execute_arithmetic(Core &core, const VectorInstruction &instruction);
