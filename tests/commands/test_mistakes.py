@@ -14,6 +14,7 @@ MIX = str(EXAMPLES / "mixed_example" / "scene.py")
 BUILD = str(EXAMPLES / "pypto_build")
 ADD = str(EXAMPLES / "own_program" / "add.cpp")
 ARGS = ["--arg", "x=f32[8,1024]", "--arg", "y=f32[8,1024]", "--arg", "z=f32[8,1024]", "--arg", "rows=8"]
+SLOTS = str(EXAMPLES / "kernels" / "vector_add.cpp")
 TASK = str(EXAMPLES / "judge" / "axpy.json")
 
 
@@ -80,7 +81,8 @@ MISTAKES = [
     (["kernel", "no_kernel.cpp"], 2, "no_kernel.cpp", "--entry"),
     (["kernel", "wrong.cpp", "--arg", "0=f32[8]"], 1, "wrong.cpp:3: the kernel does not compile", "more in"),
     (["kernel", ADD, "--arg", "x=f32[4]"], 2, "parameter 'y' that no --arg gives", "float *x"),
-    (["op", "TADDD", "--dtype", "f32", "--rows", "4", "--cols", "4"], 2, "no tile op 'TADDD'", "TADD, TADDC"),
+    (["op", "TADDD", "--dtype", "f32", "--rows", "4", "--cols", "4"], 2, "no tile op 'TADDD'", "did you mean TADD or"),
+    (["op", "WXYZ", "--dtype", "f32", "--rows", "4", "--cols", "4"], 2, "no tile op 'WXYZ'", "TADD, TADDC"),
     (["op", "TADD", "--dtype", "f99", "--rows", "4", "--cols", "4"], 2, "no element type 'f99'", "bf16"),
     (["export", "empty", "-o", "out"], 1, "empty: there are no core model logs", "--dump=on"),
     (["profile", "--build-dir", "empty", "--target", "a2a3"], 2, "no kernels in", "ptoas/*.cpp"),
@@ -89,6 +91,9 @@ MISTAKES = [
     (["gate", "nowhere.json"], 2, "no baseline nowhere.json", "--update"),
     (["new", "9kernel"], 2, "'9kernel' is no name", "begin with a letter"),
     (["debug", "empty"], 2, "empty is not the workspace", "insight-trace replay"),
+    (["debug", "nowhere"], 2, "nowhere does not exist", "insight-trace replay"),
+    (["replay", CHAIN, "--func-id", "0", "--arg-spec", "none.json"], 2, "cannot be read", "docs/arg-spec.md"),
+    (["kernel", SLOTS], 1, "slot 0, 1, 2 was not recorded", "--arg 0=f32[ROWS,COLS]"),
     (["exec"], 2, "no command to run", "-- COMMAND"),
     (["replay", "workspace", "--func-id", "7"], 2, "workspace has no kernel with func id 7", "leave --func-id out"),
     (["replay", "workspace", "--func-id", "0", "--dump-dir", "dump"], 2, "has its arguments", "give the scene"),

@@ -52,7 +52,11 @@ def read_arg_spec(path: Path) -> ReplayArguments:
             raise RequestError(f"{path.stat().st_size} bytes is not a spec", where=str(path))
         document = json.loads(regular_text(path, most=_SPEC_LIMIT))
     except OSError as error:
-        raise RequestError(f"the spec cannot be read: {error.strerror}", where=str(path)) from None
+        raise RequestError(
+            f"the spec cannot be read: {error.strerror}",
+            where=str(path),
+            hint="its form is docs/arg-spec.md; without one, arguments come from the scene's case",
+        ) from None
     except (ValueError, RecursionError) as error:
         raise RequestError(
             f"the spec is not JSON: {error}",

@@ -269,8 +269,11 @@ def open_session(workspace: str | Path, progress: Progress | None = None) -> Ses
     """Opens the workspace of a replay; nothing is run before a value is asked for."""
     folder = Path(workspace)
     if not (folder / RECORD).is_file():
+        there = (
+            f"is not the workspace of a replay: it has no {RECORD}" if folder.exists() else "does not exist"
+        )
         raise RequestError(
-            f"{folder} is not the workspace of a replay: it has no {RECORD}",
+            f"{folder} {there}",
             hint="give the folder that `insight-trace replay` wrote (-o WORKSPACE)",
         )
     _, record = read_record(folder)

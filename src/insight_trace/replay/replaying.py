@@ -262,7 +262,9 @@ def _require_slots(done: Execution) -> None:
         raise InputError(
             f"slot {listed} was not recorded, and the kernel reads it ({touched[0]})",
             where=job.origin,
-            hint="take a dump that has every argument of the dispatch, or give the slot with --arg-spec",
+            hint=f"give --arg {lacks[0]}=f32[ROWS,COLS], or a file or number"
+            if job.case is None
+            else "take a dump that has every argument of the dispatch, or give the slot with --arg-spec",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import re
 from collections.abc import Sequence
@@ -53,8 +54,9 @@ def operands_of(request: OpRequest, target: str = "a2a3") -> list[Spec]:
     """The op's operands in the order in which kernels pass them, as they lie on that family."""
     op = request.op
     if op not in op_numbers():
-        known = ", ".join(sorted(op_numbers()))
-        raise RequestError(f"there is no tile op '{op}'", hint=f"known: {known}")
+        near = difflib.get_close_matches(op.upper(), op_numbers(), 3)
+        known = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(op_numbers()))}"
+        raise RequestError(f"there is no tile op '{op}'", hint=known)
     _check(request)
     if op in ("TLOAD", "TSTORE"):
         return _transfer(request)
