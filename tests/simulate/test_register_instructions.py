@@ -113,6 +113,11 @@ _KERNEL = """\
         vdiv(h, (vector_f16 &)t, (vector_f16 &)s, halves); keep(h, 47);
         vdiv(h, (vector_f16 &)s, (vector_f16 &)t, halves); keep(h, 48);
         vsqrt(h, (vector_f16 &)s, halves);          keep(h, 49);
+        vlds(u, (__ubuf__ uint32_t *)f, 0, NORM);
+        movvp(p, u, 3);
+        psts(p, (__ubuf__ uint32_t *)(out + 50 * 256), 0, NORM);
+        movvp(p, (vector_u16 &)u, 5);
+        psts(p, (__ubuf__ uint32_t *)(out + 50 * 256), 32, NORM);
         mem_bar(VST_VLD);
     }
     set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
@@ -239,6 +244,9 @@ def test_each_instruction_leaves_what_numpy_computes(ran: Any, memory: NDArray[n
     assert floats[41, :5].tolist() == pytest.approx(
         [-126 * math.log(2), -125 * math.log(2)] + [-math.inf] * 3
     )
+    for at, piece, size in ((0, slice(24, 32), 4), (32, slice(80, 96), 2)):
+        spread = np.repeat(np.unpackbits(x.view(np.uint8)[piece], bitorder="little"), size)
+        assert np.unpackbits(rows[50, at : at + 32], bitorder="little").tolist() == spread.tolist()
     subnormal = 0x300 * 2.0**-24
     assert rows[47:50].view(np.float16)[:, 5].tolist() == [
         np.float16(1 / subnormal), 0, np.float16(math.sqrt(subnormal)),

@@ -86,16 +86,6 @@ inline void psts(const vector_bool &src, P &&pointer, int64_t offset, D dist, in
     psts(src, pointer, updates ? 0 : offset, dist);
     if (updates) pointer = reinterpret_cast<std::decay_t<P>>(reinterpret_cast<uint64_t>(pointer) + offset);
 }
-// A bit of each element as a predicate.
-template <class R> inline void movvp(vector_bool &dst, R &&src, int16_t bit) {
-    using T = insight_trace::ElementOf<R>;
-    const uint8_t *bytes = INSIGHT_TRACE_BYTES(src);
-    dst = {};
-    for (uint32_t lane = 0; lane < CCE_VL / sizeof(T); ++lane) {
-        const uint32_t at = lane * sizeof(T);
-        dst.bits[at / 64] |= uint64_t(bytes[at + bit / 8] >> bit % 8 & 1) << at % 64;
-    }
-}
 // A predicate to any address, a bit for each element, behind those of the ones before.
 template <class P> inline void pstu(vector_align &state, const vector_bool &src, P &&pointer) {
     constexpr uint32_t size = sizeof(insight_trace::Pointed<P>), bytes = CCE_VL / 8 / size;

@@ -315,6 +315,15 @@ INSIGHT_TRACE_PREDICATES(b8, uint8_t)
 INSIGHT_TRACE_PREDICATES(b16, uint16_t)
 INSIGHT_TRACE_PREDICATES(b32, uint32_t)
 #undef INSIGHT_TRACE_PREDICATES
+// One piece of a register as a predicate: a bit for each element, spread over the bits of its bytes.
+template <class R, INSIGHT_TRACE_REGISTERS(R)> inline void movvp(vector_bool &dst, R &&src, int16_t piece) {
+    constexpr uint32_t size = sizeof(insight_trace::ElementOf<R>), lanes = CCE_VL / size;
+    const auto *bytes = static_cast<const uint8_t *>(INSIGHT_TRACE_BYTES(src)) + piece * lanes / 8;
+    dst = {};
+    for (uint32_t lane = 0; lane < lanes; ++lane)
+        if (bytes[lane / 8] >> lane % 8 & 1)
+            dst.bits[lane * size / 64] |= ((uint64_t(1) << size) - 1) << lane * size % 64;
+}
 
 // --- loads and stores. Offsets are in elements of what is pointed to.
 namespace insight_trace {
