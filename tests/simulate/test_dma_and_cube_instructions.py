@@ -180,6 +180,27 @@ def test_squares_of_bytes_are_turned_and_scaled_on_the_way_out(tmp_path: Path) -
     np.testing.assert_array_equal(found, want.astype(np.int8))
 
 
+@pytest.mark.parametrize(
+    ("rows", "cols", "turns"),
+    [
+        (16, 32, "load_cbuf_to_cb_transpose(b, l1b, 0, 2, 1, 0, __cce_scalar::inc, 1);"),
+        # as the 950 has it: the two boxes of a square apart
+        (32, 16, """for (int i = 0; i < 2; ++i)
+            insight_trace::load_boxes(insight_trace::Space::L0B, b + i * 256, l1b, i, 1, 1, 0, true, false,
+                                      insight_trace::Site::here(), 0, 2, 4, 1);"""),
+    ],
+)  # fmt: skip
+def test_squares_of_words_are_two_boxes_side_by_side_and_so_when_turned(
+    tmp_path: Path, rows: int, cols: int, turns: str
+) -> None:
+    a = RNG.integers(-9, 10, (16, rows)).astype(np.float32)
+    b = RNG.integers(-9, 10, (rows, cols)).astype(np.float32)
+    loads = f"load_cbuf_to_ca(a, l1, 0, {rows // 8}, 1, 0, 0, false, __cce_scalar::inc);\n{turns}\n"
+    text = _cube(loads, ND="b32s", T="float", ACC="float", ROWS=16, COLS=rows, M=16, K=rows, N=cols)
+    found = _run(tmp_path, text, [a, b, np.zeros((16, cols), np.float32)], CoreType.AIC, 2)
+    np.testing.assert_array_equal(found, a @ b)
+
+
 @pytest.mark.parametrize("by_image", [False, True], ids=["boxes", "image"])
 def test_integers_of_four_bits_are_multiplied_and_turned_in_squares_of_64(
     tmp_path: Path, by_image: bool

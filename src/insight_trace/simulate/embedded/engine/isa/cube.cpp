@@ -246,7 +246,16 @@ void turn_square(const uint8_t *from, uint8_t *to, int64_t lines, int64_t size) 
             memcpy(to + c * kBlock + r * size, from + r * kBlock + c * size, size_t(size));
 }
 
-// The same of 64 lines of half bytes.
+// A square of 16 x 16 words, whose two boxes of 8 columns lie one behind the other: so do those of the
+// result.
+void turn_words(const uint8_t *from, uint8_t *to) {
+    for (int64_t r = 0; r < 16; ++r)
+        for (int64_t c = 0; c < 16; ++c)
+            memcpy(to + r / 8 * kBox + c * kBlock + r % 8 * 4, from + c / 8 * kBox + r * kBlock + c % 8 * 4,
+                   4);
+}
+
+// Lines of half bytes, 64 of them.
 void turn_half_bytes(const uint8_t *from, uint8_t *to) {
     constexpr int64_t kSide = 2 * kBlock;
     memset(to, 0, size_t(kSide * kBlock));
@@ -261,27 +270,34 @@ void turn_half_bytes(const uint8_t *from, uint8_t *to) {
 
 void raw_load_boxes(Core &core, const uint64_t *v) {
     const Space space = static_cast<Space>(v[0]);
-    // a square of 16 x 16 halves is one box, one of 32 x 32 bytes two, one of 64 x 64 half bytes four
+    // a square of 16 x 16 halves is one box, one of 32 x 32 bytes or 16 x 16 words two, one of 64 x 64 half
+    // bytes four
     const int64_t of_square = int64_t(v[11]), square = of_square * kBox;
     const uint64_t to = offset_in(core, space, v[1]),
-                   from = offset_in(core, Space::L1, v[2]) + v[3] * uint64_t(square);
+                   from = offset_in(core, Space::L1, v[2]) + v[3] * uint64_t(kBox);
     const int64_t boxes = int64_t(v[4]), to_step = int64_t(v[6] + 1) * kBox,
-                  part_step = int64_t(v[10] + 1) * kBox;
-    const int64_t from_step = int64_t(v[5]) * square * (v[9] ? -1 : 1), size = int64_t(v[8]);
+                  part_step = int64_t(v[10] + 1) * kBox, from_part_step = int64_t(v[12] + 1) * kBox;
+    const int64_t from_step = int64_t(v[5]) * kBox * (v[9] ? -1 : 1), size = int64_t(v[8]);
     const bool turned = v[7] != 0, left = space == Space::L0A;
     if (turned && size == 0 && of_square != 4) core.unsupported("a load that turns boxes of half bytes");
-    if (turned && size == 4) core.unsupported("a load that turns boxes of 4-byte elements");
+    if (turned && size == 4 && of_square != 2)
+        core.unsupported("a load that turns single boxes of 4-byte elements");
     if (boxes <= 0) return;
     if (core.computes)
         for (int64_t i = 0; i < boxes; ++i) {
-            const uint8_t *box = core.local(Space::L1, from + uint64_t(i * from_step), uint64_t(square));
-            uint8_t result[4 * kBox];
+            uint8_t taken[4 * kBox], result[4 * kBox];
+            for (int64_t part = 0; part < of_square; ++part)
+                memcpy(taken + part * kBox,
+                       core.local(Space::L1, from + uint64_t(i * from_step + part * from_part_step), kBox),
+                       kBox);
             if (turned && size == 0)
-                turn_half_bytes(box, result);
+                turn_half_bytes(taken, result);
+            else if (turned && size == 4)
+                turn_words(taken, result);
             else if (turned)
-                turn_square(box, result, 16 * of_square, size);
+                turn_square(taken, result, 16 * of_square, size);
             else
-                memcpy(result, box, size_t(square));
+                memcpy(result, taken, size_t(square));
             for (int64_t part = 0; part < of_square; ++part)
                 memcpy(core.local(space, to + uint64_t(i * to_step + part * part_step), kBox),
                        result + part * kBox, kBox);
@@ -292,7 +308,12 @@ void raw_load_boxes(Core &core, const uint64_t *v) {
     Area there = lines_at(to, boxes, to_step, kBox);
     there.walk[0].count[1] = static_cast<uint32_t>(of_square);
     there.walk[0].step[1] = part_step;
-    core.move(instr, Type::U8, there, lines_at(from, boxes, from_step, square), boxes, boxes * square);
+    Area here = lines_at(from, boxes, from_step, from_part_step == kBox ? square : kBox);
+    if (from_part_step != kBox) {
+        here.walk[0].count[1] = static_cast<uint32_t>(of_square);
+        here.walk[0].step[1] = from_part_step;
+    }
+    core.move(instr, Type::U8, there, here, boxes, boxes * square);
 }
 
 void raw_multiply(Core &core, const uint64_t *v) {

@@ -142,8 +142,10 @@ inline void LoadData(const LocalTensor<T> &dst, const LocalTensor<T> &src, const
 template <class T>
 inline void LoadDataWithTranspose(const LocalTensor<T> &dst, const LocalTensor<T> &src,
                                   const LoadData2dTransposeParams &p, INSIGHT_TRACE_AT) {
-    ::insight_trace::load_boxes(dst.space(), dst.GetPhyAddr(), src.GetPhyAddr(), p.startIndex, p.repeatTimes,
-                                p.srcStride, p.dstGap, true, false, at, p.dstFracGap, sizeof(T) == 2 ? 1 : 2);
+    constexpr uint32_t boxes = sizeof(T) == 2 ? 1 : 2;
+    ::insight_trace::load_boxes(dst.space(), dst.GetPhyAddr(), src.GetPhyAddr(), p.startIndex * boxes,
+                                p.repeatTimes, p.srcStride * boxes, p.dstGap, true, false, at, p.dstFracGap,
+                                boxes);
 }
 template <class T, const IsResetLoad3dConfig &>
 inline void LoadData(const LocalTensor<T> &, const LocalTensor<T> &, const LoadData3DParamsV2<T> &,

@@ -38,11 +38,12 @@ inline void to_boxes(T *dst, T *src, uint16_t matrices, uint16_t rows, uint16_t 
                                bytes};
     insight_trace_raw(Raw::ToBoxes, values, at);
 }
-// `turned` in squares: one box of halves, two of bytes, four of half bytes (whose size is 0).
+// `turned` in squares: one box of halves, two of bytes or of words, four of half bytes (whose size is 0).
+// `first`, `step` and the gaps are in boxes.
 template <class T>
-inline void load_boxes(Space space, T *dst, T *src, uint16_t first, uint16_t boxes, uint16_t step,
+inline void load_boxes(Space space, T *dst, T *src, uint32_t first, uint16_t boxes, uint32_t step,
                        uint16_t gap, bool turned, bool down, Site at, uint16_t box_gap = 0,
-                       uint64_t of_square = 1, uint64_t size = sizeof(T)) {
+                       uint64_t of_square = 1, uint64_t size = sizeof(T), uint16_t from_box_gap = 0) {
     const uint64_t values[] = {uint64_t(space),
                                reinterpret_cast<uint64_t>(dst),
                                reinterpret_cast<uint64_t>(src),
@@ -54,7 +55,8 @@ inline void load_boxes(Space space, T *dst, T *src, uint16_t first, uint16_t box
                                size,
                                down,
                                box_gap,
-                               of_square};
+                               of_square,
+                               from_box_gap};
     insight_trace_raw(Raw::LoadBoxes, values, at);
 }
 template <class T>
@@ -127,8 +129,9 @@ INSIGHT_TRACE_TO_BOXES(copy_gm_to_cbuf_multi_nd2nz_b32s, 4)
     template <class T, class Mode>                                                                           \
     inline void name##_transpose(T *dst, T *src, uint16_t first, uint8_t squares, uint16_t step,             \
                                  uint16_t gap, Mode mode, uint16_t box_gap, INSIGHT_TRACE_AT) {              \
-        insight_trace::load_boxes(insight_trace::Space::SPACE, dst, src, first, squares, step, gap, true,    \
-                                  int(mode) == 1, at, box_gap, sizeof(T) == 2 ? 1 : 2);                      \
+        constexpr uint32_t boxes = sizeof(T) == 2 ? 1 : 2;                                                   \
+        insight_trace::load_boxes(insight_trace::Space::SPACE, dst, src, first *boxes, squares, step *boxes, \
+                                  gap, true, int(mode) == 1, at, box_gap, boxes);                            \
     }
 INSIGHT_TRACE_LOAD_BOXES(load_cbuf_to_ca, L0A)
 INSIGHT_TRACE_LOAD_BOXES(load_cbuf_to_cb, L0B)
@@ -150,8 +153,8 @@ template <class Mode>
 inline void load_cbuf_to_cb_transpose_s4(void *dst, void *src, uint16_t first, uint8_t squares, uint16_t step,
                                          uint16_t gap, Mode mode, uint16_t box_gap, INSIGHT_TRACE_AT) {
     insight_trace::load_boxes(insight_trace::Space::L0B, static_cast<uint8_t *>(dst),
-                              static_cast<uint8_t *>(src), first, squares, step, gap, true, int(mode) == 1,
-                              at, box_gap, 4, 0);
+                              static_cast<uint8_t *>(src), first * 4u, squares, step * 4u, gap, true,
+                              int(mode) == 1, at, box_gap, 4, 0);
 }
 #endif
 #endif

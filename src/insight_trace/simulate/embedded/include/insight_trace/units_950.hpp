@@ -104,6 +104,14 @@ INSIGHT_TRACE_LOAD_MATRIX(load_cbuf_to_cb, L0B)
 INSIGHT_TRACE_LOAD_MATRIX(load_cbuf_to_ca_s4, L0A)
 INSIGHT_TRACE_LOAD_MATRIX(load_cbuf_to_cb_s4, L0B)
 #undef INSIGHT_TRACE_LOAD_MATRIX
+// Squares, turned; everything in boxes of 512 bytes, also from one box of a square to the next.
+template <class T, class Mode>
+inline void load_cbuf_to_cb_transpose(T *dst, T *src, uint16_t first, uint8_t squares, uint16_t step,
+                                      uint16_t gap, Mode mode, uint16_t box_gap, uint16_t from_box_gap,
+                                      INSIGHT_TRACE_AT) {
+    insight_trace::load_boxes(insight_trace::Space::L0B, dst, src, first, squares, step, gap, true,
+                              int(mode) == 1, at, box_gap, sizeof(T) == 2 ? 1 : 2, sizeof(T), from_box_gap);
+}
 // Factors of groups: 16 rows by 2 of them are a box of 32 bytes.
 #define INSIGHT_TRACE_LOAD_SCALES(name, SPACE)                                                               \
     inline void name(uint64_t dst, void *src, uint16_t row, uint16_t col, uint8_t rows, uint8_t cols,        \
