@@ -304,3 +304,63 @@ def test_a_plain_dereference_of_on_chip_memory_is_a_load_of_the_scalar_unit(tmp_
     names = [simulation.instructions.names[i] for i in simulation.instructions.name]
     assert names.count("ST_XD_XN_IMM") == 64
     assert not simulation.findings
+
+
+# --- copies of many dimensions (950)
+
+_X = RNG.integers(1, 1000, 16 * 32).astype(np.float32)
+_ND = {
+    "padded by a constant": (
+        "{1, 32}, {1, 64}, {32, 16}, {15, 13}, {17, 3}, true",
+        np.pad(_X.reshape(16, 32), ((13, 3), (15, 17)), constant_values=7),
+    ),
+    "padded by the nearest": (
+        "{1, 32}, {1, 64}, {32, 16}, {15, 13}, {17, 3}, false",
+        np.pad(_X.reshape(16, 32), ((13, 3), (15, 17)), mode="edge"),
+    ),
+    "turned": ("{1, 32}, {16, 1}, {32, 16}, {0, 0}, {0, 0}, true", _X.reshape(16, 32).T),
+    "one row again and again": (
+        "{1, 0}, {1, 32}, {32, 3}, {0, 0}, {0, 0}, true",
+        np.tile(_X[:32], (3, 1)),
+    ),
+    "three dimensions in another order": (
+        "{1, 4, 64}, {64, 1, 16}, {4, 16, 4}, {0, 0, 0}, {0, 0, 0}, true",
+        _X[:256].reshape(4, 16, 4).transpose(2, 0, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", _ND)
+def test_a_copy_of_many_dimensions_moves_pads_and_turns(tmp_path: Path, case: str) -> None:
+    words, want = _ND[case]
+    body = f"""\
+    struct Dims {{
+        uint64_t from[5];
+        uint32_t to[5], count[5];
+        uint8_t before[5], behind[5];
+        bool constant;
+    }} d{{{words}}};
+    auto count = [&](int i) {{ return d.count[i] ? d.count[i] : 1; }};
+    uint64_t pads = 0;
+    for (int i = 1; i < 5; ++i)
+        pads |= (uint64_t(d.before[i]) | uint64_t(d.behind[i]) << 8) << (16 * i - 16);
+    auto step = [&](int i) {{ return d.from[i] << 20 | d.to[i]; }};
+    set_pad_cnt_nddma(pads);
+    set_pad_val_nddma(0x40e00000);
+    set_loop0_stride_nddma(step(0));
+    set_loop1_stride_nddma(step(1));
+    set_loop2_stride_nddma(step(2));
+    set_loop3_stride_nddma(step(3));
+    set_loop4_stride_nddma(step(4));
+    auto *ub = (__ubuf__ float *)0x100;
+    nd_dma_dci();
+    nddma_out_to_ub_b32(ub, (__gm__ float *)data_in(args, 0), 0, count(0), count(1), count(2), count(3), count(4),
+                        d.before[0], d.behind[0], d.constant, 0);
+    set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0);
+    copy_ubuf_to_gm((__gm__ float *)data_in(args, 1), ub, 0, 1, {want.nbytes} / 32, 0, 0);
+    pipe_barrier(PIPE_ALL);"""
+    source = write_kernel(tmp_path, body, before='#include "insight_trace/nd_copy.hpp"\n')
+    slots = [_X, np.zeros(want.shape, np.float32)]
+    done = run([Kernel("nd", source, CoreType.AIV)], slots, [1], target="a5")
+    np.testing.assert_array_equal(np.asarray(outputs(done)[1]), want)

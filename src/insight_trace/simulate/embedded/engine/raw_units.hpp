@@ -11,6 +11,7 @@ void raw_vector(Core &core, const uint64_t *values);
 void raw_merge(Core &core, const uint64_t *values);
 void raw_to_boxes(Core &core, const uint64_t *values);
 void raw_load_boxes(Core &core, const uint64_t *values);
+void raw_nd_copy(Core &core, const uint64_t *values);
 void raw_multiply(Core &core, const uint64_t *values);
 void raw_fixpipe(Core &core, const uint64_t *values);
 void raw_load_image(Core &core, const uint64_t *values);

@@ -180,6 +180,65 @@ void raw_copy(Core &core, const uint64_t *v) {
     core.atomic_store = false;
 }
 
+// Five loops around an element. Around the elements of each dimension lies padding, on chip alone.
+void raw_nd_copy(Core &core, const uint64_t *v) {
+    constexpr int kDims = 5;
+    constexpr Spr kSteps[] = {Spr::LOOP0_STRIDE_NDDMA, Spr::LOOP1_STRIDE_NDDMA, Spr::LOOP2_STRIDE_NDDMA,
+                              Spr::LOOP3_STRIDE_NDDMA, Spr::LOOP4_STRIDE_NDDMA};
+    const uint64_t to = offset_in(core, Space::UB, v[0]), from = v[1], pads = core.spr_of(Spr::PAD_CNT_NDDMA);
+    const int64_t size = int64_t(v[10]);
+    const bool constant = v[9];
+    const uint64_t pad = core.spr_of(Spr::PAD_VAL_NDDMA);
+    int64_t count[kDims], before[kDims], extent[kDims], gm_step[kDims], chip_step[kDims];
+    int64_t read = 1, written = 1;
+    for (int d = 0; d < kDims; ++d) {
+        const uint64_t steps = core.spr_of(kSteps[d]);
+        count[d] = int64_t(v[2 + d]);
+        before[d] = int64_t(d ? pads >> (16 * d - 16) & 0xff : v[7]);
+        extent[d] = before[d] + count[d] + int64_t(d ? pads >> (16 * d - 8) & 0xff : v[8]);
+        gm_step[d] = int64_t(steps >> 20 & 0xffffffffffull) * size;
+        chip_step[d] = int64_t(steps & 0xfffff) * size;
+        read *= count[d];
+        written *= extent[d];
+    }
+    if (read <= 0) return;
+    if (core.computes)
+        for (int64_t i = 0; i < written; ++i) {
+            int64_t rest = i, at = 0, source = 0;
+            bool padding = false;
+            for (int d = 0; d < kDims; ++d) {
+                const int64_t place = rest % extent[d], inside = place - before[d];
+                rest /= extent[d];
+                at += place * chip_step[d];
+                padding |= inside < 0 || inside >= count[d];
+                source += std::clamp<int64_t>(inside, 0, count[d] - 1) * gm_step[d];
+            }
+            uint8_t *place = core.local(Space::UB, to + uint64_t(at), uint64_t(size));
+            if (padding && constant)
+                memcpy(place, &pad, size_t(size));
+            else
+                memcpy(place, core.global(from + uint64_t(source), uint64_t(size), kReads), size_t(size));
+        }
+    // a dimension whose elements are neighbours is one run of each piece
+    auto area = [&](uint64_t address, const int64_t *counts, const int64_t *steps, int64_t &run) {
+        const bool runs = steps[0] == size;
+        run = runs ? counts[0] * size : size;
+        Area lines = lines_at(address, 1, 0, run);
+        int walks = 0;
+        for (int d = runs; d < kDims; ++d) {
+            if (counts[d] == 1) continue;
+            if (walks == 4) core.unsupported("a copy of five dimensions without a run of neighbours");
+            lines.walk[0].count[walks] = static_cast<uint32_t>(counts[d]);
+            lines.walk[0].step[walks++] = steps[d];
+        }
+        return lines;
+    };
+    int64_t read_run, written_run;
+    const Area there = area(from, count, gm_step, read_run), here = area(to, extent, chip_step, written_run);
+    core.transfer(Instr::MOV_OUT_TO_UB_ALIGN, Type::U8, there, here, read * size / read_run, read_run,
+                  gm_step[read_run > size || count[0] == 1]);
+}
+
 void raw_fill(Core &core, const uint64_t *v) {
     const End to(core, v[0], v[1], 0);
     const uint64_t pieces = v[2], bytes = v[3], step = v[4], size = v[6];

@@ -163,9 +163,11 @@ enum class Raw : uint16_t {
     LoadMatrix, // 950: L0 space, dst, src, first row and column and how many of boxes (4), steps of columns
                 // of boxes in L1 and L0, turned, half bytes of an element
     LoadScales, // 950: scale space, dst, src, first row and column and how many of groups (4), steps (2)
+    NdCopy,     // 950, GM to UB: dst, src, counts of five dimensions, padding before and behind the first, 1
+                // where padding is constant, element bytes
 };
 constexpr uint32_t raw_values(Raw which) {
-    constexpr uint32_t counts[] = {13, 7, 13, 11, 12, 8, 8, 6, 8, 8, 8, 11, 9};
+    constexpr uint32_t counts[] = {13, 7, 13, 11, 13, 8, 8, 6, 8, 8, 8, 11, 9, 11};
     return counts[static_cast<int>(which)];
 }
 // What a copy does with the rest of a block: nothing, or fills it up.

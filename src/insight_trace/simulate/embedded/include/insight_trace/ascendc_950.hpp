@@ -164,17 +164,6 @@ inline void vmulscvt(D &&dst, A &&src, V value, const vector_bool &mask, P part)
     template <class... T> inline void name(T...) {                                                           \
         ::insight_trace::not_modelled(#name " is not modelled", ::insight_trace::Site{});                    \
     }
-INSIGHT_TRACE_REFUSED(nd_dma_dci)
-INSIGHT_TRACE_REFUSED(set_pad_cnt_nddma)
-INSIGHT_TRACE_REFUSED(set_pad_val_nddma)
-INSIGHT_TRACE_REFUSED(set_loop0_stride_nddma)
-INSIGHT_TRACE_REFUSED(set_loop1_stride_nddma)
-INSIGHT_TRACE_REFUSED(set_loop2_stride_nddma)
-INSIGHT_TRACE_REFUSED(set_loop3_stride_nddma)
-INSIGHT_TRACE_REFUSED(set_loop4_stride_nddma)
-INSIGHT_TRACE_REFUSED(nddma_out_to_ub_b8)
-INSIGHT_TRACE_REFUSED(nddma_out_to_ub_b16)
-INSIGHT_TRACE_REFUSED(nddma_out_to_ub_b32)
 INSIGHT_TRACE_REFUSED(set_mte2_src_para)
 INSIGHT_TRACE_REFUSED(ldva)
 INSIGHT_TRACE_REFUSED(broadcast_ub_to_cc)

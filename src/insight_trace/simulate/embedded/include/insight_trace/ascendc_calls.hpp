@@ -171,7 +171,10 @@ INSIGHT_TRACE_REFUSED(set_l0_set_value_h)
 INSIGHT_TRACE_REFUSED(set_l0a_2d)
 INSIGHT_TRACE_REFUSED(set_l0b_2d)
 INSIGHT_TRACE_REFUSED(set_l1_2d)
-INSIGHT_TRACE_REFUSED(set_pcie_rd_ctrl)
+inline void set_pcie_rd_ctrl(uint64_t word) {
+    if (word)
+        ::insight_trace::not_modelled("set_pcie_rd_ctrl of another word than 0", ::insight_trace::Site{});
+}
 INSIGHT_TRACE_REFUSED(set_lpcnt)
 INSIGHT_TRACE_REFUSED(set_condition_flag)
 INSIGHT_TRACE_REFUSED(load_gm_to_ca_s4)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "insight_trace/cube.hpp"
+#include "insight_trace/nd_copy.hpp"
 #include "insight_trace/vector_calls.hpp"
 
 #define INSIGHT_TRACE_SETS(name, spr, pipe)                                                                  \
