@@ -5,7 +5,7 @@ A sample counts for one chip: its own CMake project, data, program and verificat
 right        every command of the README ended well, and its verification said so; and did not when its program ran
              again with kernels that compute nothing
 wrong        the program ran and its verification did not agree, or it ended with an error that is no refusal of ours
-refused      we said what is not simulated, or the time was up
+refused      we said what is not simulated or that the kernel is at fault, with its line, or the time was up
 uncompiled   it does not build
 nodata       it has nothing to verify, or its data cannot be made
 """
@@ -38,6 +38,7 @@ _REFUSED = re.compile(
     r"insight-trace: [^\n]*?: ([^\n:]*(?:below the tile ops|not modelled|not published)[^\n]*)|"
     r"(?:insight-trace|error|not supported)[^\n]*?((?:\S+ )?(?:is|are) not (?:supported|simulated|modelled|there)[^\n]*)|"
     r"(not supported: [^\n]*)|(undefined symbol: [^\n]*)|"
+    r"insight-trace: ([^\n]+)\n  in the kernel at|"
     r"(did not end within its limit[^\n]*|went over its limit[^\n]*|time limit[^\n]*)",
 )
 

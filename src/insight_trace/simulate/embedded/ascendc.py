@@ -112,10 +112,14 @@ _EDITS = (
         rb"reinterpret_cast<\1>(::insight_trace::shared_scratch())",
     ),
     *(
-        _Edit(name, re.compile(rb"\bmsg->head(?=\)\)\) \{|;$)", re.M), b"::insight_trace::polled(msg->head)")
+        _Edit(
+            name, re.compile(rb"\bmsg->head(?=\)\)\) \{|;$)", re.M), b"::insight_trace::refreshed(msg)->head"
+        )
         for name in ("kfc_comm_client.h", "kfc_comm_server.h")
     ),
-    _Edit("matmul_client.h", re.compile(rb"(while \(\W*)(\w+->valid)"), rb"\1::insight_trace::polled(\2)"),
+    _Edit(
+        "matmul_client.h", re.compile(rb"(while \(\W*)(\w+)(?=->valid)"), rb"\1::insight_trace::refreshed(\2)"
+    ),
     # The device compiler sees which loops an address register counts; the library names them only to its CPU model.
     _Edit(
         "kernel_reg_compute_addrreg_impl.h",

@@ -84,8 +84,8 @@ inline uint64_t shared_scratch(INSIGHT_TRACE_AT) {
            uint64_t(get_block_idx(at)) * kEach;
 }
 // What another core writes there, looked at again and again: the others have their turn.
-template <class T> inline T polled(T &place, INSIGHT_TRACE_AT) {
-    dcci(&place, SINGLE_CACHE_LINE, CACHELINE_OUT, at);
+template <class T> inline T *refreshed(T *place, INSIGHT_TRACE_AT) {
+    dcci(place, SINGLE_CACHE_LINE, CACHELINE_OUT, at);
     return place;
 }
 } // namespace insight_trace
