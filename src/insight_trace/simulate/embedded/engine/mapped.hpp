@@ -34,9 +34,14 @@ template <class Row> class Mapped : MappedBytes {
   public:
     explicit Mapped(const std::string &path) : MappedBytes(path, sizeof(Row)) {}
     uint32_t append(const Row &row) {
-        if (count_ == capacity_) grow();
-        rows()[count_] = row;
+        Row &place = next();
+        if (&row != &place) place = row;
         return static_cast<uint32_t>(count_++);
+    }
+    // The place of the row that is appended next, for who makes it there (fifo.hpp says why).
+    Row &next() {
+        if (count_ == capacity_) grow();
+        return rows()[count_];
     }
     Row &operator[](uint32_t row) { return rows()[row]; }
     const Row &operator[](uint32_t row) const { return rows()[row]; }
