@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import gc
 import os
 import re
 import shutil
@@ -216,6 +217,8 @@ def write_simulator(
 
     spans = details.spans if details is not None else ()
     rows = sum(map(len, prepared.ordered.values()))  # ordered here, once for both processes
+    if rows >= _ROWS_FOR_TWO:
+        fragments.work_out()
     with _beside_work(write_rest, apart=rows >= _ROWS_FOR_TWO):
         _write(timeline, timeline_pieces(prepared, fragments, trace.counters, findings, spans))
         with _open(directory / "visualize_data.bin") as file:
@@ -333,6 +336,7 @@ def _beside_work(work: Callable[[], None], *, apart: bool) -> Iterator[None]:
         child = os.fork()
     if child == 0:
         code = 1
+        gc.disable()  # it would write to pages that both processes share
         try:
             work()
             code = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, overload
 
 from msgspec.structs import replace
@@ -59,6 +60,8 @@ def details_of(details: Sequence[str], rows: NDArray[np.int64]) -> list[str]:
     if of_rows is not None:
         found: list[str] = of_rows(rows)
         return found
+    if isinstance(details, list) and len(rows) > 1:
+        return list(itemgetter(*rows.tolist())(details))
     return [details[row] for row in rows.tolist()]
 
 
