@@ -269,17 +269,12 @@ void Clock::finish(Site at) {
     keep();
 }
 
-void Clock::take_over(const CoreStep *steps, size_t count, uint32_t row, uint32_t meeting) {
-    for (size_t i = 0; i < count; ++i) {
-        CoreStep step = steps[i];
-        if (step.row != kNone) step.row += row;
-        if (step.kind == StepKind::Meet) step.link += meeting;
-        steps_.list.append(step);
+void Clock::take_over(CoreStep *steps, size_t count, uint32_t row, uint32_t meeting) {
+    for (CoreStep *step = steps; step != steps + count; ++step) {
+        if (step->row != kNone) step->row += row;
+        if (step->kind == StepKind::Meet) step->link += meeting;
     }
-}
-
-void Clock::take_over(const Access *accesses, size_t count) {
-    for (size_t i = 0; i < count; ++i) steps_.accesses.append(accesses[i]);
+    steps_.list.look_at(steps, count);
 }
 
 std::vector<Clock::LeftOver> Clock::unused_flags() const {

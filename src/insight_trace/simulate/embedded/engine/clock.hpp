@@ -109,8 +109,12 @@ class Clock {
     };
     std::vector<LeftOver> unused_flags() const;
     // What a clock in another process kept, whose first row is `row` here and whose first meeting `meeting`.
-    void take_over(const CoreStep *steps, size_t count, uint32_t row, uint32_t meeting);
-    void take_over(const Access *accesses, size_t count);
+    void take_over(CoreStep *steps, size_t count, uint32_t row, uint32_t meeting);
+    void take_over(Access *accesses, size_t count) { steps_.accesses.look_at(accesses, count); }
+    void forget_steps() {
+        steps_.list.forget();
+        steps_.accesses.forget();
+    }
     void take_over(const LeftOver &flag) {
         for (int i = 0; i < flag.count; ++i)
             network_.raise(*this, static_cast<int>(flag.from), static_cast<int>(flag.to), flag.event,

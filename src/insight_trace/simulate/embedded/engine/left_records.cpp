@@ -71,8 +71,8 @@ void LeftRecords::take_over(const RecordCounts &end, Records &into) {
         into.append(record);
     }
     taken_ = end;
-    rows_.release();
-    operands_.release();
+    rows_.drop(end.rows);
+    operands_.drop(end.operands);
 }
 
 } // namespace insight_trace::engine

@@ -101,7 +101,10 @@ void Timeline::finish(bool cut_off) {
     whole_ = true;
     if (cores_.size() == 1) ready_.push(0);
     for (size_t turn = 1;; ++turn) {
-        if (turn % kTurnsOfRows == 0) records_.release();
+        if (turn % kTurnsOfRows == 0) {
+            records_.release();
+            for (const TimelineCore &core : given_) core.steps->release();
+        }
         while (!ready_.empty()) take_steps(ready_.pop());
         MemorySystem::Ended event;
         if (memory_->next(event)) {
