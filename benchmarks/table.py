@@ -289,7 +289,9 @@ def main() -> None:
         rows = table(Path(name), options.quick)
     print(f"{len(rows)} figures in {math.ceil(time.monotonic() - began)} s")
     if options.page is not None:
-        options.page.write_text(page(rows), encoding="utf-8")
+        before = options.page.read_text(encoding="utf-8") if options.page.is_file() else ""
+        _, heading, rest = before.partition("\n## ")  # what was measured by other commands stays
+        options.page.write_text(page(rows) + heading + rest, encoding="utf-8")
         print(f"written {options.page}")
 
 

@@ -395,3 +395,16 @@ def remove_if_dead(place: Path) -> None:
         return  # it is locked: somebody is writing it
     finally:
         os.close(handle)
+
+
+def require_room(place: Path, need: int, what: str, hint: str) -> None:
+    """Refuses what a file system cannot hold before any of it is written; `place` need not be there yet."""
+    folder = next(each for each in (place, *place.absolute().parents) if each.is_dir())
+    facts = os.statvfs(folder)
+    free = facts.f_bavail * facts.f_frsize
+    if need > free:
+        raise JobError(
+            f"{what} takes about {need >> 20:,} MiB; {free >> 20:,} MiB are free",
+            where=str(folder),
+            hint=hint,
+        )

@@ -1,6 +1,7 @@
 """What is written is what MindStudio Insight reads, and reading it back gives the same columns."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from insight_made_up import as_drawn, random_traces, rows_of, small_trace, trace_of
 from msgspec.structs import replace
+from tests.synthetic_recording import mix_recording
 
 import insight_trace
 from insight_trace.errors import InputError, JobError, RequestError
@@ -26,6 +28,7 @@ from insight_trace.insight import (
     writer,
 )
 from insight_trace.insight.container import BlockType, blocks_of
+from insight_trace.recording import stream
 
 NAME = "ABCDEFGHIJKLMNOP"
 TIME = "20260102030405"
@@ -362,3 +365,25 @@ def test_split_parts_hold_every_instruction(tmp_path_factory, trace):
         parts = write_insight_directory(trace, folder, split="core")
     found = [open_trace(Path(part), mhz=trace.mhz) for part in parts.glob("*/simulator")]
     assert sum(len(each.instructions) for each in found) == len(trace.instructions)
+
+
+def test_what_a_disk_cannot_hold_is_refused_with_the_numbers_before_anything_is_written(
+    tmp_path, monkeypatch
+):
+    recording = mix_recording(2, 10, seed=1)
+    free = os.statvfs(tmp_path)
+    little = os.statvfs_result((*free[:4], 1, *free[5:]))
+    monkeypatch.setattr(writer, "_ROWS_FOR_TWO", 1)
+    monkeypatch.setattr(stream, "_ROWS_ON_DISK", 1)
+    monkeypatch.setattr(os, "statvfs", lambda _: little)
+    rows = len(recording.instructions)
+    with pytest.raises(
+        JobError, match=rf"the Insight directory of {rows:,} instructions takes about .* 0 MiB are free"
+    ):
+        write_insight_directory(recording.trace, tmp_path, recording=recording)
+    monkeypatch.setattr(writer, "RECORDING_BYTES", 1 << 20)
+    with pytest.raises(JobError, match=f"the recording of {rows:,} instructions takes about {rows:,} MiB"):
+        writer.write_recording(recording, tmp_path)
+    with pytest.raises(JobError, match="TMPDIR"):
+        stream.require_column_room(1 << 30)
+    assert list(tmp_path.iterdir()) == []

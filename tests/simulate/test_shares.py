@@ -15,7 +15,7 @@ from insight_trace.errors import RequestError
 from insight_trace.model import CoreType, Kernel
 from insight_trace.outcome import Simulation
 from insight_trace.simulate import simulate
-from insight_trace.simulate.embedded import simulator
+from insight_trace.simulate.embedded import job_files, simulator
 from insight_trace.simulate.embedded.compiler import Compiler
 from insight_trace.simulate.embedded.core_plan import VARIABLE, shares_of_blocks
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions, run_embedded
@@ -85,6 +85,26 @@ def test_a_kernel_of_24_blocks_is_the_same_on_one_two_and_five_host_cores(
     assert {digest(_gemm(cores, **options)) for cores in (2, 5)} == {digest(alone)}
     assert not any(ways)
     assert len(ways) == 3
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_run_whose_tables_are_too_large_for_memory_is_run_again_on_a_disk_with_the_same_bytes(
+    cores: int, ways: Ways, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = _gemm(1)
+    monkeypatch.setattr(job_files, "_SHARED_MEMORY", tmp_path)
+    monkeypatch.setattr(job_files, "_TABLE_ROOM", 1 << 20)
+    places: list[bool] = []
+    start = job_files.job_directory
+
+    def watched(*, in_memory: bool = True) -> Any:
+        places.append(in_memory)
+        return start(in_memory=in_memory)
+
+    monkeypatch.setattr(job_files, "job_directory", watched)
+    assert digest(_gemm(cores)) == digest(alone)
+    assert places == [True, False]
+    assert ways == [False, False]  # nor is it begun again in one process
 
 
 _MIX = """\

@@ -249,6 +249,7 @@ def load_compiled() -> None:
         return
     for name in ("insight_trace_room", "insight_trace_lay", "insight_trace_threads"):
         getattr(library, name).restype = ctypes.c_int64
+    library.insight_trace_count.restype = None
     _loaded.append(library)
 
 

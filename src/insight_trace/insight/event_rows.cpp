@@ -180,6 +180,49 @@ int64_t insight_trace_lay(const Column *columns, int64_t count, int64_t rows, ch
     return out - begin;
 }
 
+// What each (core, key) of hotspots.py executed, in tables of `cores` x `keys`: `executed`, `cycles`, `busy`,
+// `moved` and `stalled` begin at 0, `rank`, `conflict` and `utilisation` at what any row changes. Rows come
+// by their start, so that the union of a cell's intervals is what each adds to the end of those before. A row
+// counts for each key of its list: `begin[list]` up to the next one's.
+struct RowsToCount {
+    int64_t rows, keys;
+    const int64_t *order;
+    const uint16_t *core;
+    const int64_t *list; // by row
+    const int64_t *begin, *key;
+    const int64_t *start, *end, *rank, *moved, *stalled;
+    const int32_t *read_conflict, *write_conflict;
+    const float *utilisation;
+};
+struct CellCounts {
+    int64_t *executed, *cycles, *busy, *moved, *stalled, *rank, *read_conflict, *write_conflict, *latest;
+    float *utilisation;
+};
+void insight_trace_count(const RowsToCount *given, const CellCounts *into, const int64_t *place_of_core) {
+    for (int64_t number = 0; number < given->rows; ++number) {
+        const int64_t row = given->order[number], list = given->list[row];
+        const int64_t start = given->start[row], end = given->end[row];
+        for (int64_t at = given->begin[list]; at < given->begin[list + 1]; ++at) {
+            const int64_t cell = place_of_core[given->core[row]] * given->keys + given->key[at];
+            ++into->executed[cell];
+            into->cycles[cell] += end - start;
+            const int64_t from = start > into->latest[cell] ? start : into->latest[cell];
+            if (end > from) {
+                into->busy[cell] += end - from;
+                into->latest[cell] = end;
+            }
+            into->moved[cell] += given->moved[row];
+            into->stalled[cell] += given->stalled[row];
+            auto least = [&](auto &value, auto other) { value = other < value ? other : value; };
+            auto most = [&](auto &value, int64_t other) { value = other > value ? other : value; };
+            least(into->rank[cell], given->rank[row]);
+            least(into->utilisation[cell], given->utilisation[row]);
+            most(into->read_conflict[cell], given->read_conflict[row]);
+            most(into->write_conflict[cell], given->write_conflict[row]);
+        }
+    }
+}
+
 // The first thread that is free from each start on; core_timeline.py says what free means. Ends never
 // decrease. Returns how many threads there are; `created` has the row that first uses each of them, for as
 // many as it has room.

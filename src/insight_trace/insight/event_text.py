@@ -51,6 +51,15 @@ class Fragments(Struct, frozen=True, eq=False, dict=True):
     place: Texts  # `,"pid":"…","tid":"…","ts":`
     static: NDArray[np.int64]
 
+    def work_out(self) -> None:
+        """Makes what every timeline uses, once, before two processes write them."""
+        prepared = self.prepared
+        _ = prepared.is_set, prepared.is_wait, prepared.is_cross_core, prepared.is_ordinary, self.slice_end
+        if prepared.annotated:
+            _ = self._spelled, self._lasting, self._waited, self._colour_to_duration
+        else:
+            _ = self._to_durations, self.flag_parts
+
     def details(self, rows: NDArray[np.int64]) -> Column:
         if not self.prepared.annotated:
             return Strings(details_of(self.prepared.instructions.detail, rows))

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from insight_trace.insight.prepared import Prepared
 from insight_trace.recording.flag_pairs import in_turn
-from insight_trace.recording.stream import details_of, distinct
+from insight_trace.recording.stream import PIECE, distinct, numbered_details
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,10 +59,16 @@ def _by_detail(
     """WAITs and SETs of each core by detail and then as drawn, and the place of each row's detail."""
     columns = prepared.instructions
     flagged = np.flatnonzero(prepared.is_wait | prepared.is_set)
-    details = details_of(columns.detail, flagged)
-    order = {detail: place for place, detail in enumerate(sorted(set(details)))}
     rank = np.zeros(len(columns), dtype=np.int64)
-    rank[flagged] = np.fromiter(map(order.__getitem__, details), dtype=np.int64, count=len(details))
+    texts: dict[str, int] = {}
+    for begin in range(0, len(flagged), PIECE):
+        rows = flagged[begin : begin + PIECE]
+        spelled, which = numbered_details(columns.detail, rows, values=True)
+        numbers = [texts.setdefault(text, len(texts)) for text in spelled]
+        rank[rows] = np.array(numbers, dtype=np.int64)[which]
+    place = np.zeros(max(1, len(texts)), dtype=np.int64)
+    place[[texts[text] for text in sorted(texts)]] = np.arange(len(texts))
+    rank[flagged] = place[rank[flagged]]
     found: list[dict[int, NDArray[np.int64]]] = []
     for mask in (prepared.is_wait, prepared.is_set):
         chosen = {core: rows[mask[rows]] for core, rows in prepared.ordered.items()}

@@ -15,7 +15,7 @@ from insight_trace.model import Instructions, Pipe
 from insight_trace.recording.foreign import cross_core_of_text
 from insight_trace.recording.kinds import CROSS_CORE_NAMES, FLAG_NAMES, SET_NAMES, WAIT_NAMES, Kind, kinds
 from insight_trace.recording.pipes import core_order, units
-from insight_trace.recording.stream import details_of, distinct
+from insight_trace.recording.stream import details_of, first_places, grouped, numbered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -144,9 +144,10 @@ class Prepared(Struct, frozen=True, eq=False, dict=True):
         kind = kinds(columns)
         holds = (kind == Kind.WAIT) | (kind == Kind.BARRIER)
         group = columns.core.astype(np.int64) * 256 + units(columns.pipe)
-        for each in distinct(group[kind != Kind.MISS]).tolist():
-            rows = np.flatnonzero((group == each) & (kind != Kind.MISS))
-            rows = rows[np.lexsort((rows, columns.start[rows]))]
+        counted = np.flatnonzero(kind != Kind.MISS)
+        for _, places in grouped(group[counted]):
+            rows = counted[places]
+            rows = rows[np.argsort(columns.start[rows], kind="stable")]
             start, end = columns.start[rows], columns.end[rows]
             busy_until = np.concatenate(([0], np.maximum.accumulate(end)[:-1]))
             gap = start - np.maximum(busy_until, columns.issue[rows])
@@ -186,6 +187,11 @@ class Prepared(Struct, frozen=True, eq=False, dict=True):
         return np.asarray((pipe != Pipe.CACHEMISS) & (pipe != Pipe.USERMARK))
 
     @cached_property
+    def is_ordinary(self) -> NDArray[np.bool_]:
+        """Instructions that are no flag."""
+        return self.is_instruction & ~(self.is_set | self.is_wait | self.is_cross_core)
+
+    @cached_property
     def has_flags(self) -> bool:
         return any(name in FLAG_NAMES for name in self.instructions.names)
 
@@ -198,13 +204,19 @@ class Prepared(Struct, frozen=True, eq=False, dict=True):
     def static(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(first row of each distinct instruction, which one each row is): core, pipe, name and address."""
         columns = self.instructions
-        lowest = int(columns.pc.min())
-        span = int(columns.pc.max()) - lowest + 1
+        addresses, place = self.addresses
         group = (columns.core.astype(np.int64) * len(columns.names) + columns.name) * 32 + columns.pipe
-        if (int(group.max()) + 1) * span < 1 << 62:
-            place = (columns.pc - np.uint64(lowest)).astype(np.int64)
-        else:
-            addresses, place = np.unique(columns.pc, return_inverse=True)
-            span = len(addresses)
-        _, first, inverse = np.unique(group * span + place, return_index=True, return_inverse=True)
-        return first, inverse
+        _, inner = numbered(group)
+        present, inverse = numbered(inner * len(addresses) + place)
+        return first_places(inverse, len(present)), inverse
+
+    @cached_property
+    def addresses(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """Each address once, in ascending order, and which of them each row has."""
+        pc = self.instructions.pc
+        lowest = pc.min()
+        if int(pc.max()) - int(lowest) >= 1 << 62:
+            found = np.unique(pc, return_inverse=True)
+            return found[0], found[1]
+        present, place = numbered((pc - lowest).astype(np.int64))
+        return present.astype(np.uint64) + lowest, place

@@ -80,9 +80,10 @@ def _event_pieces(
     for core in prepared.cores:
         yield _sort_event(b"process_sort_index", columns.cores[core], "NA", core_order(columns.cores[core]))
     pairs = pair_flags(prepared) if prepared.has_flags else {}
+    drawn = columns.start.copy() if pairs else columns.start  # where each row is drawn, core by core
     for core in prepared.cores:
         yield from _lanes(prepared, core)
-        yield from _core_events(prepared, fragments, core, pairs.get(core))
+        yield from _core_events(prepared, fragments, core, pairs.get(core), drawn)
     yield from span_events(prepared, spans)
     yield from finding_events(prepared, findings)
     yield from cross_core_events(prepared)
@@ -114,11 +115,15 @@ def _lanes(prepared: Prepared, core: int) -> Iterator[bytes]:
 
 
 def _core_events(
-    prepared: Prepared, fragments: Fragments, core: int, pairs: FlagPairs | None
+    prepared: Prepared,
+    fragments: Fragments,
+    core: int,
+    pairs: FlagPairs | None,
+    drawn: NDArray[np.int64],
 ) -> Iterator[bytes | memoryview]:
     columns = prepared.instructions
     rows = prepared.ordered[core]
-    ordinary = prepared.is_instruction & ~(prepared.is_set | prepared.is_wait | prepared.is_cross_core)
+    ordinary = prepared.is_ordinary
     slices = rows[ordinary[rows]]
     begun = 0
     for part in chunks(slices):
@@ -127,19 +132,12 @@ def _core_events(
     if pairs is not None and len(pairs.waits):
         plain = rows[prepared.is_instruction[rows]]
         lane = columns.pipe[plain].astype(np.int64)
-        start = starts_by_row(prepared, plain, drawn_wait_starts(prepared, plain, lane, ordinary[plain]))
-        yield from _flag_events(prepared, fragments, pairs, start, core)
+        drawn[plain] = drawn_wait_starts(prepared, plain, lane, ordinary[plain])
+        yield from _flag_events(prepared, fragments, pairs, drawn, core)
     for part in chunks(rows[columns.pipe[rows] == Pipe.CACHEMISS]):
         yield _slices(prepared, fragments, part, None)
     for part in chunks(np.sort(rows[columns.pipe[rows] == Pipe.USERMARK])):
         yield _marks(prepared, fragments, part)
-
-
-def starts_by_row(prepared: Prepared, rows: NDArray[np.int64], drawn: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Drawn starts by row of the whole trace; rows that are drawn as they are keep their start."""
-    starts: NDArray[np.int64] = prepared.instructions.start.copy()
-    starts[rows] = drawn
-    return starts
 
 
 def _slices(

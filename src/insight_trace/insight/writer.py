@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import gc
 import os
 import re
 import shutil
@@ -34,7 +35,7 @@ from insight_trace.insight.validator import validate_directory
 from insight_trace.model import Trace
 from insight_trace.recording.store import FOLDER, HEADER, Recording, save
 from insight_trace.recording.stream import distinct, take
-from insight_trace.storage import whole_directory
+from insight_trace.storage import require_room, whole_directory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,6 +44,7 @@ FILE_MODE = 0o640
 DIRECTORY_MODE = 0o750
 LARGE_TRACE = 500 << 20  # what MindStudio Insight documents as its limit
 TIMELINE_BYTES = 1000  # that an instruction takes of the timeline, about: flags and arrows counted
+RECORDING_BYTES = 120  # that an instruction takes of a recording, about
 _COPIES = 3  # of the timeline: for all cores, by core, and in the container
 SPLITS = ("core", "time")
 _ROWS_PER_PART = 1_000_000
@@ -98,7 +100,7 @@ def write_insight_directory(
     if split is not None and split not in SPLITS:
         raise RequestError(f"split {split!r} is not one of {', '.join(SPLITS)}")
     check_columns(trace.instructions)
-    _require_room(len(trace.instructions), parent)
+    _require_room(trace, parent, recording)
     directory = parent / run_name(name, timestamp)
     record = ("simulator/visualize_data.bin", "*/simulator/visualize_data.bin")
     core = ""
@@ -144,19 +146,19 @@ def _findings(recording: Recording, place: NDArray[np.int64] | None) -> tuple[Ma
     )
 
 
-def _require_room(rows: int, parent: Path) -> None:
+def _require_room(trace: Trace | None, parent: Path, recording: Recording | None) -> None:
     """Refuses before anything is written what the disk cannot hold."""
-    if rows < _ROWS_FOR_TWO:
+    shown = len(trace.instructions) if trace is not None else 0
+    kept = len(recording.instructions) if recording is not None else 0
+    if max(shown, kept) < _ROWS_FOR_TWO:
         return  # a small one says so itself when it comes to it
-    place = next(folder for folder in (parent, *parent.absolute().parents) if folder.is_dir())
-    facts = os.statvfs(place)
-    need, free = rows * TIMELINE_BYTES * _COPIES, facts.f_bavail * facts.f_frsize
-    if need > free:
-        raise JobError(
-            f"the Insight directory of {rows:,} instructions takes about {need >> 20:,} MiB; {free >> 20:,} MiB are free",
-            where=str(place),
-            hint="--cores and --window write a part of it, --no-insight the recording alone",
-        )
+    timeline, columns = shown * TIMELINE_BYTES * _COPIES, kept * RECORDING_BYTES
+    if timeline:
+        what = f"the Insight directory of {shown:,} instructions"
+        hint = "--cores and --window write a part of it, --no-insight the recording alone"
+        require_room(parent, timeline + columns, what, hint)
+    else:
+        require_room(parent, columns, f"the recording of {kept:,} instructions", "name another place with -o")
 
 
 def write_recording(
@@ -167,6 +169,7 @@ def write_recording(
     timestamp: datetime.datetime | str | None = None,
 ) -> Path:
     """Writes `parent/OPPROF_*/recording/` alone; the OPPROF_*."""
+    _require_room(None, parent, recording)
     directory = parent / run_name(name, timestamp)
     with whole_directory(directory, record=(f"{FOLDER}/{HEADER}",), mode=DIRECTORY_MODE) as beside:
         save(recording, beside / FOLDER)
@@ -216,6 +219,8 @@ def write_simulator(
 
     spans = details.spans if details is not None else ()
     rows = sum(map(len, prepared.ordered.values()))  # ordered here, once for both processes
+    if rows >= _ROWS_FOR_TWO:
+        fragments.work_out()
     with _beside_work(write_rest, apart=rows >= _ROWS_FOR_TWO):
         _write(timeline, timeline_pieces(prepared, fragments, trace.counters, findings, spans))
         with _open(directory / "visualize_data.bin") as file:
@@ -333,6 +338,7 @@ def _beside_work(work: Callable[[], None], *, apart: bool) -> Iterator[None]:
         child = os.fork()
     if child == 0:
         code = 1
+        gc.disable()  # it would write to pages that both processes share
         try:
             work()
             code = 0

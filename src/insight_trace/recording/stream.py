@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from msgspec.structs import replace
 
 from insight_trace.model import Instructions, Operands
+from insight_trace.storage import require_room
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,6 +62,8 @@ def details_of(details: Sequence[str], rows: NDArray[np.int64]) -> list[str]:
     if of_rows is not None:
         found: list[str] = of_rows(rows)
         return found
+    if isinstance(details, list) and len(rows) > 1:
+        return list(itemgetter(*rows.tolist())(details))
     return [details[row] for row in rows.tolist()]
 
 
@@ -207,6 +212,18 @@ def column_room(rows: int, kind: Any, width: int = 1) -> NDArray[Any]:
         return np.empty(shape, kind)
     with tempfile.TemporaryFile(prefix="insight-trace-column-") as file:
         return np.memmap(file, kind, "w+", shape=shape)
+
+
+def require_column_room(rows: int) -> None:
+    """Refuses a stream whose columns find no room: a page of a temporary file that is missing ends the process."""
+    import numpy as np
+
+    if rows < _ROWS_ON_DISK:
+        return
+    kinds = [*COLUMNS.values(), *OPERAND_COLUMNS.values(), "<i8", "<i8"]  # an operand has three times
+    need = rows * sum(np.dtype(kind).itemsize for kind in kinds)
+    hint = "TMPDIR names a place with more room; fewer blocks (--blocks) or a shorter run take less"
+    require_room(Path(tempfile.gettempdir()), need, f"the columns of {rows:,} instructions", hint)
 
 
 def take(instructions: Instructions, rows: NDArray[Any]) -> Instructions:

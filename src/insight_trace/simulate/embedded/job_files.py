@@ -18,6 +18,7 @@ from insight_trace.storage import NO_ROOM
 _SHARED_MEMORY = Path(os.environ.get("INSIGHT_TRACE_SHARED_MEMORY") or "/dev/shm")
 _LEAST_ROOM = 32 * MIB  # in memory, below which a job is not begun there
 _LITTLE_ROOM = MIB  # the first that a run's instructions take
+_TABLE_ROOM = 1024 * MIB  # for the tables of one process of a run, about twelve million instructions
 
 Result = TypeVar("Result")
 
@@ -32,6 +33,15 @@ def job_directory(*, in_memory: bool = True) -> Iterator[Path]:
     parent = _SHARED_MEMORY if in_memory and _has_room(_SHARED_MEMORY) else Path(tempfile.gettempdir())
     with scratch_folder(parent=parent) as place:
         yield place
+
+
+def table_room(directory: Path) -> int:
+    """How many bytes a process of a job may write there before it is done again on a disk; 0: as many as it has.
+
+    What lies in memory is memory, whoever it is counted for.
+    """
+    elsewhere = not Path(tempfile.gettempdir()).is_relative_to(_SHARED_MEMORY)
+    return _TABLE_ROOM if elsewhere and directory.is_relative_to(_SHARED_MEMORY) else 0
 
 
 def _has_room(folder: Path) -> bool:

@@ -25,7 +25,14 @@ from insight_trace.recording.operands import (
     has_endless_operand,
 )
 from insight_trace.recording.pipes import ENGINE_PIPES
-from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS, PIECE, column_room, release_columns
+from insight_trace.recording.stream import (
+    COLUMNS,
+    OPERAND_COLUMNS,
+    PIECE,
+    column_room,
+    release_columns,
+    require_column_room,
+)
 from insight_trace.recording.user_marks import with_marks
 
 if TYPE_CHECKING:
@@ -145,6 +152,7 @@ def load_instructions(
     }
     by_geometry = {"process_bytes": moved, "utilisation": utilisation}
     limits = len(sites), len(cores), len(tables["rows"])
+    require_column_room(len(rows))
     columns, of_operands = _columns(rows, by_site, by_geometry, limits, banked=target != "a5")
     operands = Operands(**of_operands, **tables, ops=op_names())
     found = Instructions(

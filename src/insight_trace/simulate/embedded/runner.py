@@ -203,7 +203,8 @@ def _read(result: Path, records: Path) -> RunnerResult | None:
         return _garbled(f"its result {error.what}")
     try:
         parsed = _parse(text.decode("utf-8", errors="surrogateescape"))
-        if parsed is not None and not parsed.together:
+        lacks_room = parsed is not None and parsed.failure is not None and parsed.failure.limit == "room"
+        if parsed is not None and not parsed.together and not lacks_room:  # else what there is does not count
             parsed.told = _has_rows(records, parsed)
         return parsed
     except InputError as error:

@@ -30,7 +30,7 @@ from insight_trace.outcome import Failure, Fault, Simulation
 from insight_trace.recording.stream import empty
 from insight_trace.simulate.embedded.checking import findings_of
 from insight_trace.simulate.embedded.core_plan import CorePlan, core_line, plan_cores, shares_of_blocks
-from insight_trace.simulate.embedded.job_files import job_directory, with_job_directory
+from insight_trace.simulate.embedded.job_files import job_directory, table_room, with_job_directory
 from insight_trace.simulate.embedded.journaling import JournalRequest, OperandChange
 from insight_trace.simulate.embedded.kernel_sources import files_read, readable_sources
 from insight_trace.simulate.embedded.memory import GUARD, Buffer, GlobalMemory, escape
@@ -131,6 +131,7 @@ def job_options(soc: Chip, options: EmbeddedOptions, directory: Path, usual_l2: 
         *soc.job_lines,
         f"records\t{directory / 'records'}",
         f"bytes\t{options.memory_limit}",
+        f"table_room\t{table_room(directory)}",
         f"timing_only\t{int(options.timing_only)}",
         f"perturb\t{options.perturb}",
         f"check\t{int(options.check)}",

@@ -64,7 +64,7 @@ WANTS_CPP20 = re.compile(
 # The same results on every machine: one rounding per operation (no fused multiply-add behind our back), and a
 # plain char has a sign.
 _SAME_EVERYWHERE = ("-ffp-contract=off", "-fno-strict-aliasing", "-fsigned-char")
-_ENGINE_FLAGS = ("-fPIC", *_SAME_EVERYWHERE)
+_ENGINE_FLAGS = ("-fPIC", "-fno-semantic-interposition", *_SAME_EVERYWHERE)
 # The device's compiler is a clang, which makes 0.0 / 0.0 a positive NaN when it compiles: g++ leaves that division to the
 # run, where x86 gives a negative one, unless it need not trap. The library's TSORT32 fills up rows with -(0.0 / 0.0).
 KERNEL_FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-fno-trapping-math", *_SAME_EVERYWHERE)

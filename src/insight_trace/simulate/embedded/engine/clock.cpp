@@ -13,56 +13,40 @@ static const char *pipe_name(PipeId pipe) {
     return names[static_cast<int>(pipe)];
 }
 
-PipeStep sync_of(const CoreStep &step, const Access *access) {
-    PipeStep sync;
-    sync.pipe = step.pipe;
-    switch (step.kind) {
-    case StepKind::Set:
-        sync.kind = Sync::Set;
-        sync.from = step.pipe;
-        sync.to = step.to;
-        sync.event = step.event;
-        break;
-    case StepKind::Wait:
-        sync.kind = Sync::Wait;
-        sync.from = step.to;
-        sync.to = step.pipe;
-        sync.event = step.event;
-        break;
-    case StepKind::Barrier:
-        sync.kind = Sync::Barrier;
-        break;
-    case StepKind::Transfer:
-        sync.unit = UnitUse::of(access->unit);
-        break;
-    default:
-        if (step.link != kNone) sync.unit = UnitUse::of(step.link);
-        break;
-    }
-    return sync;
-}
-
 Clock::Clock(const Parameters &parameters, Records &records, bool cube)
     : records_(records), issue_cost_(parameters.scalar_issue), barrier_cost_(parameters.barrier_cost),
       depth_(queue_depths(parameters, cube)) {}
 
-void Clock::keep(const CoreStep &step) {
-    constexpr uint32_t kAtOnce = 512; // placed while they and their rows are in the processor's caches
-    while (__builtin_expect(run_is_over.load(std::memory_order_relaxed), false))
-        pause(); // somebody reads what there is
+CoreStep &Clock::next_step() {
     if (work_ > UINT32_MAX) {
         steps_.list.append({kNone, 0, StepKind::Scalar, 0, 0, 0, kNone, 0, work_});
         work_ = 0;
     }
-    CoreStep &kept = steps_.list[steps_.list.append(step)];
-    kept.before = static_cast<uint32_t>(work_);
+    CoreStep &step = steps_.list.next();
+    step = {};
+    return step;
+}
+
+void Clock::keep() {
+    constexpr uint32_t kAtOnce = 512; // placed while they and their rows are in the processor's caches
+    while (__builtin_expect(run_is_over.load(std::memory_order_relaxed), false))
+        pause(); // somebody reads what there is
+    CoreStep &step = steps_.list.next();
+    step.before = static_cast<uint32_t>(work_);
     work_ = 0;
+    steps_.list.append(step);
     if (!timeline_ || steps_.list.size() < kAtOnce) return;
     timeline_->go_on();
     steps_.list.clear();
     steps_.accesses.clear();
     timeline_->forget_steps();
     ++placings_;
+}
+
+uint32_t Clock::keep(const Record &record, CoreStep &step) {
+    const uint32_t row = step.row = records_.append(record);
+    keep();
+    return row;
 }
 
 // The pipe itself goes on to it, and its queue knows nothing of it.
@@ -75,29 +59,42 @@ size_t Clock::queued(int pipe) const {
     return count;
 }
 
+// Whether a pipe that waits for nothing goes on past the step.
+inline bool Clock::goes_on(const PipeStep &sync, uint32_t row) {
+    Token raised;
+    switch (sync.kind) {
+    case Sync::Work:
+        return !sync.unit;
+    case Sync::Set:
+        network_.raise(*this, sync.from, sync.to, sync.event, row);
+        return true;
+    case Sync::Wait:
+        return network_.take(sync.from, sync.to, sync.event, raised);
+    default:
+        return sync.kind == Sync::Barrier;
+    }
+}
+
 uint32_t Clock::enqueue(const Record &record, CoreStep &step, const Access *access, Site at) {
-    const size_t depth = depth_[step.pipe];
-    if (network_.pending(step.pipe).size() >= depth && !follows(step) && queued(step.pipe) >= depth)
-        deadlock(static_cast<PipeId>(step.pipe), at);
-    Item item{step, at, sync_of(step, access)};
-    if (item.sync.unit) item.sync.after = network_.reserve(step.pipe, item.sync.unit);
-    step.row = item.step.row = records_.append(record);
-    keep(step);
-    network_.give(*this, item, step.pipe);
-    return step.row;
+    const uint8_t pipe = step.pipe;
+    const size_t depth = depth_[pipe], pending = network_.pending(pipe).size();
+    if (pending >= depth && !follows(step) && queued(pipe) >= depth) deadlock(static_cast<PipeId>(pipe), at);
+    PipeStep sync = sync_of(step, access);
+    if (sync.unit) sync.after = network_.reserve(pipe, sync.unit);
+    const uint32_t row = keep(record, step); // what was placed lies there until the next one is made
+    if (pending || !goes_on(sync, row)) network_.give(*this, {step, at, sync}, pipe);
+    return row;
 }
 
 uint32_t Clock::issue(PipeId pipe, const Record &record, const Cost &cost, Site at) {
-    CoreStep step{};
+    CoreStep &step = next_step();
     step.pipe = static_cast<uint8_t>(pipe);
     step.link = cost.access ? steps_.accesses.append(*cost.access) : cost.unit ? cost.unit.packed() : kNone;
     step.occupy = cost.occupy;
     step.latency = cost.latency;
     if (pipe == PipeId::S) {
         step.kind = StepKind::Scalar;
-        step.row = records_.append(record);
-        keep(step);
-        return step.row;
+        return keep(record, step);
     }
     step.kind = cost.access ? StepKind::Transfer : StepKind::Work;
     step.to = static_cast<uint8_t>(cost.stretched); // of work that conflicts in banks, why
@@ -106,20 +103,19 @@ uint32_t Clock::issue(PipeId pipe, const Record &record, const Cost &cost, Site 
 }
 
 uint32_t Clock::set_flag(PipeId from, PipeId to, int event, const Record &record, Site at) {
-    CoreStep step{};
+    CoreStep &step = next_step();
     step.kind = from == PipeId::S ? StepKind::ScalarSet : StepKind::Set;
     step.pipe = static_cast<uint8_t>(from);
     step.to = static_cast<uint8_t>(to);
     step.event = static_cast<uint8_t>(event);
     if (from != PipeId::S) return enqueue(record, step, nullptr, at);
-    step.row = records_.append(record);
-    keep(step);
-    network_.raise(*this, step.pipe, step.to, event, step.row);
-    return step.row;
+    const uint32_t row = keep(record, step);
+    network_.raise(*this, kScalarPipe, static_cast<int>(to), event, row);
+    return row;
 }
 
 uint32_t Clock::wait_flag(PipeId from, PipeId to, int event, const Record &record, Site at) {
-    CoreStep step{};
+    CoreStep &step = next_step();
     step.kind = to == PipeId::S ? StepKind::ScalarWait : StepKind::Wait;
     step.event = static_cast<uint8_t>(event);
     if (to != PipeId::S) {
@@ -138,23 +134,19 @@ uint32_t Clock::wait_flag(PipeId from, PipeId to, int event, const Record &recor
              "deadlock: the scalar unit waits for flag %s -> S, event %d, which nothing sets",
              pipe_name(from), event);
     }
-    step.row = records_.append(record);
-    keep(step);
-    return step.row;
+    return keep(record, step);
 }
 
 uint32_t Clock::meet(const Record &record, int64_t own, uint32_t meeting) {
-    CoreStep step{};
+    CoreStep &step = next_step();
     step.kind = StepKind::Meet;
     step.link = meeting;
     step.latency = own;
-    step.row = records_.append(record);
-    keep(step);
-    return step.row;
+    return keep(record, step);
 }
 
 uint32_t Clock::barrier(PipeId pipe, const Record &record, Site at) {
-    CoreStep step{};
+    CoreStep &step = next_step();
     step.link = kNone;
     step.latency = barrier_cost_;
     step.kind = StepKind::Barrier;
@@ -164,14 +156,12 @@ uint32_t Clock::barrier(PipeId pipe, const Record &record, Site at) {
     if (pipe == PipeId::ALL)
         for (int i = 0; i < kPipes; ++i) require_no_wait(static_cast<PipeId>(i), at);
     step.kind = pipe == PipeId::ALL ? StepKind::BarrierAll : StepKind::Scalar;
-    step.row = records_.append(record);
-    keep(step);
-    return step.row;
+    return keep(record, step);
 }
 
 uint32_t Clock::signal(PipeId pipe, const Record &record, Site at) {
     if (pipe == PipeId::S) return store(record, issue_cost_);
-    CoreStep step{};
+    CoreStep &step = next_step();
     step.link = kNone;
     step.kind = StepKind::Barrier;
     step.pipe = static_cast<uint8_t>(pipe);
@@ -182,24 +172,22 @@ uint32_t Clock::signal(PipeId pipe, const Record &record, Site at) {
 }
 
 uint32_t Clock::store(const Record &record, int64_t milli) {
-    CoreStep step{};
+    CoreStep &step = next_step();
     step.kind = StepKind::Scalar;
     step.event = 1;
     step.link = kNone;
     step.latency = milli;
-    step.row = records_.append(record);
-    keep(step);
-    return step.row;
+    return keep(record, step);
 }
 
 void Clock::fetch(int64_t milli, int64_t pages) {
-    CoreStep step{};
+    CoreStep &step = next_step();
     step.kind = StepKind::Scalar;
     step.to = 1;
     step.row = step.link = kNone;
     step.occupy = pages;
     step.latency = milli;
-    keep(step);
+    keep();
 }
 
 bool Clock::can_repeat(const CoreStep &step) {
@@ -217,14 +205,16 @@ bool Clock::can_repeat(const CoreStep &step) {
     }
 }
 
-uint32_t Clock::repeat(const Record &record, CoreStep step, const Access *access, Site at) {
-    work_ += step.before;
-    if (access) step.link = steps_.accesses.append(*access);
-    if (step.kind == StepKind::Scalar) {
-        step.row = records_.append(record);
-        keep(step);
-        return step.row;
+uint32_t Clock::repeat(const Record &record, const CoreStep &known, const Access *access, uint64_t moved,
+                       Site at) {
+    work_ += known.before;
+    CoreStep &step = next_step();
+    step = known;
+    if (access) {
+        step.link = steps_.accesses.append(*access);
+        steps_.accesses[step.link].address += moved;
     }
+    if (step.kind == StepKind::Scalar) return keep(record, step);
     return enqueue(record, step, access, at);
 }
 
@@ -273,23 +263,18 @@ void Clock::deadlock(PipeId id, Site at, const std::string &before) const {
 
 void Clock::finish(Site at) {
     for (int i = 0; i < kPipes; ++i) require_no_wait(static_cast<PipeId>(i), at);
-    CoreStep step{};
+    CoreStep &step = next_step();
     step.kind = StepKind::BarrierAll;
     step.row = step.link = kNone;
-    keep(step);
+    keep();
 }
 
-void Clock::take_over(const CoreStep *steps, size_t count, uint32_t row, uint32_t meeting) {
-    for (size_t i = 0; i < count; ++i) {
-        CoreStep step = steps[i];
-        if (step.row != kNone) step.row += row;
-        if (step.kind == StepKind::Meet) step.link += meeting;
-        steps_.list.append(step);
+void Clock::take_over(CoreStep *steps, size_t count, uint32_t row, uint32_t meeting) {
+    for (CoreStep *step = steps; step != steps + count; ++step) {
+        if (step->row != kNone) step->row += row;
+        if (step->kind == StepKind::Meet) step->link += meeting;
     }
-}
-
-void Clock::take_over(const Access *accesses, size_t count) {
-    for (size_t i = 0; i < count; ++i) steps_.accesses.append(accesses[i]);
+    steps_.list.look_at(steps, count);
 }
 
 std::vector<Clock::LeftOver> Clock::unused_flags() const {

@@ -36,7 +36,34 @@ struct Cost {
 inline std::atomic<bool> run_is_over{false};
 
 // What a step of a pipe is to the network of pipes; `access` is that of a transfer.
-PipeStep sync_of(const CoreStep &step, const Access *access);
+inline PipeStep sync_of(const CoreStep &step, const Access *access) {
+    PipeStep sync;
+    sync.pipe = step.pipe;
+    switch (step.kind) {
+    case StepKind::Set:
+        sync.kind = Sync::Set;
+        sync.from = step.pipe;
+        sync.to = step.to;
+        sync.event = step.event;
+        break;
+    case StepKind::Wait:
+        sync.kind = Sync::Wait;
+        sync.from = step.to;
+        sync.to = step.pipe;
+        sync.event = step.event;
+        break;
+    case StepKind::Barrier:
+        sync.kind = Sync::Barrier;
+        break;
+    case StepKind::Transfer:
+        sync.unit = UnitUse::of(access->unit);
+        break;
+    default:
+        if (step.link != kNone) sync.unit = UnitUse::of(step.link);
+        break;
+    }
+    return sync;
+}
 
 class Records;  // where rows live (records.cpp)
 class Timeline; // what gives them times
@@ -60,8 +87,9 @@ class Clock {
     void fetch(int64_t milli, int64_t pages);
     // The scalar unit works for `own` at least, and until the signals of a meeting are there.
     uint32_t meet(const Record &record, int64_t own, uint32_t meeting);
-    // A step of before, as another row; not all kinds can be (can_repeat).
-    uint32_t repeat(const Record &record, CoreStep step, const Access *access, Site at);
+    // A step of before, as another row, its access `moved` bytes; not all kinds can be (can_repeat).
+    uint32_t repeat(const Record &record, const CoreStep &known, const Access *access, uint64_t moved,
+                    Site at);
     static bool can_repeat(const CoreStep &step);
     // The core has ended: pipes that still wait are a deadlock.
     void finish(Site at);
@@ -81,8 +109,12 @@ class Clock {
     };
     std::vector<LeftOver> unused_flags() const;
     // What a clock in another process kept, whose first row is `row` here and whose first meeting `meeting`.
-    void take_over(const CoreStep *steps, size_t count, uint32_t row, uint32_t meeting);
-    void take_over(const Access *accesses, size_t count);
+    void take_over(CoreStep *steps, size_t count, uint32_t row, uint32_t meeting);
+    void take_over(Access *accesses, size_t count) { steps_.accesses.look_at(accesses, count); }
+    void forget_steps() {
+        steps_.list.forget();
+        steps_.accesses.forget();
+    }
     void take_over(const LeftOver &flag) {
         for (int i = 0; i < flag.count; ++i)
             network_.raise(*this, static_cast<int>(flag.from), static_cast<int>(flag.to), flag.event,
@@ -111,8 +143,12 @@ class Clock {
     bool barrier(const Item &) { return true; }
 
   private:
-    void keep(const CoreStep &step);
+    // The step that is kept next, to be made where it will lie.
+    CoreStep &next_step();
+    void keep();
+    uint32_t keep(const Record &record, CoreStep &step);
     uint32_t enqueue(const Record &record, CoreStep &step, const Access *access, Site at);
+    bool goes_on(const PipeStep &sync, uint32_t row);
     size_t queued(int pipe) const; // of those behind a wait, what the scalar unit issued
     void require_no_wait(PipeId pipe, Site at) const;
     [[noreturn]] void deadlock(PipeId pipe, Site at, const std::string &before = "") const;

@@ -175,6 +175,8 @@ class Core {
 
     // A row for an instruction whose operands are added next.
     Record record(Instr instr, PipeId pipe, Form form) const;
+    // The same where it will lie, for one that the clock is given before any other.
+    Record &next_record(Instr instr, PipeId pipe, Form form);
     // Adds an operand to the row that was made last; `bytes` is what a plain address stands for.
     void operand(int which, Role role, Space space, Type type, const Area &area, int64_t bytes,
                  bool exact = true);
@@ -223,6 +225,7 @@ class Core {
     void issue_vector(Instr instr, Type type, int64_t repeat, int64_t elements, const VectorOperand &dst,
                       const VectorOperand &src0, const VectorOperand &src1, bool counted);
 
+    void begin_record(Record &r, Instr instr, PipeId pipe, Form form) const;
     struct VectorSpec { // what of a vector operand its footprint depends on
         uint32_t piece = 0, distance = 0;
         uint64_t mask = 0;

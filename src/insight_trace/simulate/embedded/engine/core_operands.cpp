@@ -145,8 +145,8 @@ uint32_t Core::tile_at(Space space, uint64_t address, bool source) const {
     return found ? found->tile : kNoTile;
 }
 
-Record Core::record(Instr instr, PipeId pipe, Form form) const {
-    Record r{};
+void Core::begin_record(Record &r, Instr instr, PipeId pipe, Form form) const {
+    r = {};
     used_pipes |= 1u << static_cast<int>(pipe);
     r.site = records_.site(at, instr, pipe);
     r.core = identity.index;
@@ -155,6 +155,17 @@ Record Core::record(Instr instr, PipeId pipe, Form form) const {
     r.geometry = kNoGeometry;
     r.operands = records_.operand_count();
     r.call = call_;
+}
+
+Record Core::record(Instr instr, PipeId pipe, Form form) const {
+    Record r;
+    begin_record(r, instr, pipe, form);
+    return r;
+}
+
+Record &Core::next_record(Instr instr, PipeId pipe, Form form) {
+    Record &r = records_.next();
+    begin_record(r, instr, pipe, form);
     return r;
 }
 
@@ -171,15 +182,15 @@ void Core::operand(int which, Role role, Space space, Type type, const Area &are
     const bool source = !(role & kWrites);
     if (!area.parts) {
         footprint.walk.run = static_cast<uint32_t>(bytes);
-        records_.operand(
-            {area.address, records_.footprints.index_of(footprint), tile_at(space, area.address, source)});
+        records_.operand(area.address, records_.footprints.index_of(footprint),
+                         tile_at(space, area.address, source));
         return;
     }
     for (int i = 0; i < area.parts; ++i) {
         footprint.walk = area.walk[i];
         const uint64_t first = area.address + static_cast<uint64_t>(footprint.walk.offset);
-        records_.operand(
-            {area.address, records_.footprints.index_of(footprint), tile_at(space, first, source)});
+        records_.operand(area.address, records_.footprints.index_of(footprint),
+                         tile_at(space, first, source));
     }
 }
 
@@ -265,8 +276,8 @@ void Core::describe_vector(Record &r, Instr instr, Type type, int64_t repeat, in
     r.geometry = known.index;
     for (int i = 0; i < 3; ++i)
         if (operands[i]->used)
-            records_.operand(
-                {operands[i]->address, known.footprint[i], tile_at(Space::UB, operands[i]->address, i != 0)});
+            records_.operand(operands[i]->address, known.footprint[i],
+                             tile_at(Space::UB, operands[i]->address, i != 0));
     take_further_operands();
 }
 

@@ -138,24 +138,17 @@ void Core::issue_again(const Repeated &known, const Operands &operands) {
     const Repeated::Row *row = known.rows.data();
     const Access *next = known.accesses.data();
     for (const Issued &one : known.issued) {
-        Record record = one.record;
+        Record &record = records_.next();
+        record = one.record;
         record.call = call_;
         record.operands = records_.operand_count();
         for (uint32_t i = 0; i < one.operands; ++i, ++row) {
-            OperandRow operand = row->operand;
-            if (row->global) {
-                operand.address += moved;
-                if (operand.tile != kNoTile) operand.tile = tile;
-            }
-            records_.operand(operand);
+            const OperandRow &operand = row->operand;
+            const bool moves = row->global && operand.tile != kNoTile;
+            records_.operand(operand.address + (row->global ? moved : 0), operand.footprint,
+                             moves ? tile : operand.tile);
         }
-        if (!one.has_access) {
-            clock.repeat(record, one.step, nullptr, at);
-            continue;
-        }
-        Access access = *next++;
-        access.address += moved;
-        clock.repeat(record, one.step, &access, at);
+        clock.repeat(record, one.step, one.has_access ? next++ : nullptr, moved, at);
     }
     clock.scalar_work(known.rest);
 }

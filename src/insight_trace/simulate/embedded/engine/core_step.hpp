@@ -73,6 +73,10 @@ struct Meeting {
 struct CoreSteps {
     Mapped<CoreStep> list{""};
     Mapped<Access> accesses{""};
+    void release() const {
+        list.release();
+        accesses.release();
+    }
 };
 
 } // namespace insight_trace::engine

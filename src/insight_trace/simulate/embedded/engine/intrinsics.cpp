@@ -105,13 +105,13 @@ extern "C" void insight_trace_op(Op op, const Operand *operands, uint32_t count,
 }
 
 static void set_flag(Core &core, PipeId from, PipeId to, int id) {
-    Record r = core.record(Instr::SET_FLAG, from, Form::Flag);
+    Record &r = core.next_record(Instr::SET_FLAG, from, Form::Flag);
     r.a = pack_flag(from, to, id);
     core.clock.set_flag(from, to, id, r, core.at);
     if (core.late) core.late->set(from, to, id);
 }
 static void wait_flag(Core &core, PipeId from, PipeId to, int id) {
-    Record r = core.record(Instr::WAIT_FLAG, to, Form::Flag);
+    Record &r = core.next_record(Instr::WAIT_FLAG, to, Form::Flag);
     r.a = pack_flag(from, to, id);
     core.clock.wait_flag(from, to, id, r, core.at);
     if (core.late) core.late->wait(from, to, id);

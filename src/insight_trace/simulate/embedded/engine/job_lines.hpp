@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "machine.hpp"
+#include "mapped.hpp"
 #include "op_script.hpp"
 #include "sandbox.hpp"
 #include "text.hpp"
@@ -45,6 +46,8 @@ inline void read_job(std::istream &in, Job &job, Sandbox &sandbox, Variants &var
             job.limit_seconds = std::stod(f.at(1));
         else if (key == "bytes")
             job.limit_bytes = n(1);
+        else if (key == "table_room")
+            MappedBytes::room = n(1);
         else if (key == "shares")
             job.shares = n(1);
         else if (key == "timing_only")

@@ -61,7 +61,7 @@ void LeftRecords::take_over(const RecordCounts &end, Records &into) {
     for (uint32_t i = taken_.calls; i < end.calls; ++i)
         into.call(static_cast<Op>(calls_[i].op), calls_[i].core, list_(calls_[i].tiles));
     for (uint32_t i = taken_.operands; i < end.operands; ++i)
-        into.operand({operands_[i].address, footprint_(operands_[i].footprint), tile_(operands_[i].tile)});
+        into.operand(operands_[i].address, footprint_(operands_[i].footprint), tile_(operands_[i].tile));
     for (uint32_t i = taken_.rows; i < end.rows; ++i) {
         Record record = rows_[i];
         record.site = site_(record.site);
@@ -71,8 +71,8 @@ void LeftRecords::take_over(const RecordCounts &end, Records &into) {
         into.append(record);
     }
     taken_ = end;
-    rows_.release();
-    operands_.release();
+    rows_.drop(end.rows);
+    operands_.drop(end.operands);
 }
 
 } // namespace insight_trace::engine

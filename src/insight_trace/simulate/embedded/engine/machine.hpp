@@ -123,6 +123,8 @@ class Machine {
     }
     const std::vector<Meeting> &meetings() const { return meetings_; }
     void take_over(Meeting meeting) { meetings_.push_back(std::move(meeting)); }
+    // What steps that were taken over lie in.
+    void keep(std::shared_ptr<void> memory) { kept_.push_back(std::move(memory)); }
     void wrote(uint64_t address, const Written &by) { written_[address] = by; }
     const Written *written(uint64_t address) const {
         auto found = written_.find(address);
@@ -179,6 +181,7 @@ class Machine {
     std::unordered_map<uint64_t, uint64_t> seen_; // what polls found, by address
     uint64_t idle_polls_ = 0;
     std::vector<Meeting> meetings_;
+    std::vector<std::shared_ptr<void>> kept_;
     Records &records_;
     struct OwnTimes { // of a core alone, for kernels of several cores that ask for the time
         OwnTimes(const Machine &machine, const TimelineCore &core);

@@ -26,16 +26,18 @@ MappedBytes::MappedBytes(const std::string &path, size_t row_bytes) : row_bytes_
 }
 
 MappedBytes::~MappedBytes() {
-    if (bytes_) munmap(bytes_, capacity_ * row_bytes_);
+    if (bytes_ && !elsewhere_) munmap(bytes_, capacity_ * row_bytes_);
     if (file_ >= 0) ::close(file_);
 }
 
 void MappedBytes::grow() {
+    if (elsewhere_) fail(Fault::OurBug, {}, "a row is added to a table of another process");
     // a large table grows by a part: room that is taken and not used costs as much as what is
     const size_t more = std::max(kStep / row_bytes_, capacity_ / 8);
     size_t wanted = capacity_ ? capacity_ + std::min(capacity_, more) : 1u << 14;
     if (wanted > kMaxRows) fail(Fault::NotSupported, {}, "more than %zu instructions in one run", kMaxRows);
     size_t bytes = wanted * row_bytes_;
+    if (file_ >= 0 && (in_files_ += bytes - capacity_ * row_bytes_) > room && room) without_room();
     if (file_ >= 0 && ftruncate(file_, static_cast<off_t>(bytes)) != 0)
         fail(Fault::Environment, {}, "no room for %zu instructions: %s", wanted, strerror(errno));
     // taken now: a page of a full file system that is only found missing when it is written ends the process
@@ -69,6 +71,21 @@ void MappedBytes::grow() {
 void MappedBytes::release() const {
     const size_t bytes = capacity_ * row_bytes_;
     if (file_ >= 0 && bytes > kMuch) madvise(bytes_, bytes, MADV_DONTNEED);
+    if (!elsewhere_ || bytes < kStep) return;
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), begin = reinterpret_cast<size_t>(bytes_);
+    const size_t first = (begin + page - 1) / page * page, last = (begin + bytes) / page * page;
+    madvise(reinterpret_cast<void *>(first), last - first, MADV_DONTNEED);
+}
+
+void MappedBytes::look_at(void *rows, size_t count) {
+    if (bytes_ && !elsewhere_) munmap(bytes_, capacity_ * row_bytes_);
+    bytes_ = static_cast<uint8_t *>(rows);
+    capacity_ = count;
+    elsewhere_ = true;
+}
+
+void MappedBytes::forget() {
+    if (file_ < 0 && !elsewhere_) madvise(bytes_, capacity_ * row_bytes_, MADV_DONTNEED);
 }
 
 bool MappedBytes::cut(size_t rows) noexcept {
@@ -77,6 +94,7 @@ bool MappedBytes::cut(size_t rows) noexcept {
 
 void MappedBytes::close(size_t rows) {
     if (!cut(rows)) fail(Fault::Environment, {}, "cannot finish the instruction file: %s", strerror(errno));
+    if (file_ >= 0) in_files_ -= capacity_ * row_bytes_; // who takes them over gives them back row by row
 }
 
 } // namespace insight_trace::engine

@@ -51,7 +51,11 @@ int64_t MemorySystem::take_turns(const Access &access, int64_t begin) {
 
 void MemorySystem::submit(uint32_t channel, const Access &access, int64_t start, int64_t latency,
                           uint32_t row) {
-    channels_[channel].queue.push({access, latency, start + latency + access.data, row, {}});
+    Waiting &waiting = channels_[channel].queue.next();
+    waiting.access = access;
+    waiting.begin = latency;
+    waiting.expected = start + latency + access.data;
+    waiting.row = row;
     events_.push({start, order_++, channel, true});
 }
 

@@ -113,11 +113,22 @@ template <class Follower> class PipeNetwork {
         queue.push(item);
         return false;
     }
+    // The same of an item that was made as the last one of its pipe's queue.
+    bool give_last(Follower &follower, int pipe) {
+        Fifo<Item> &queue = pending(pipe);
+        if (queue.size() > 1) return false;
+        const Item &item = queue.front();
+        queue.drop();
+        if (take_up(follower, item)) return true;
+        queue.put_back();
+        return false;
+    }
     void go_on(Follower &follower, int pipe) {
         Fifo<Item> &queue = pending(pipe);
         while (!queue.empty()) {
-            // taken off first: a set among them may come back here through another pipe
-            const Item next = queue.pop();
+            // taken off first: a set among them may come back here through another pipe, which adds none
+            const Item &next = queue.front();
+            queue.drop();
             if (!take_up(follower, next)) {
                 queue.put_back();
                 return;
@@ -153,7 +164,7 @@ template <class Follower> class PipeNetwork {
         return true;
     }
 
-    void raise(Follower &follower, int from, int to, int event, const Token &token) {
+    [[gnu::always_inline]] void raise(Follower &follower, int from, int to, int event, const Token &token) {
         flag(from, to, event).push(token);
         if (Follower::kGoesOn && to != kScalarPipe) go_on(follower, to);
     }

@@ -38,6 +38,7 @@ class Records {
         if (journal) journal->next_row(rows_.size());
         return rows_.append(record);
     }
+    Record &next() { return rows_.next(); } // where the one that is appended next may be made
     Record &operator[](uint32_t row) { return rows_[row]; }
     const Record &operator[](uint32_t row) const { return rows_[row]; }
     uint32_t size() const { return rows_.size(); }
@@ -45,7 +46,13 @@ class Records {
     const std::vector<SiteRow> &sites() const { return sites_; }
 
     bool detailed() const { return !path_.empty(); } // without a file nobody reads operands
-    void operand(const OperandRow &row) { operands_.append(row); }
+    void operand(uint64_t address, uint32_t footprint, uint32_t tile) {
+        OperandRow &row = operands_.next();
+        row.address = address;
+        row.footprint = footprint;
+        row.tile = tile;
+        operands_.append(row);
+    }
     const OperandRow &operand(uint32_t index) const { return operands_[index]; }
     uint32_t operand_count() const { return operands_.size(); }
     RecordCounts counts() const;

@@ -39,16 +39,35 @@ std::atomic<bool> g_reported{false};
 std::atomic<pthread_t> g_reporter{};
 Shares *g_shares = nullptr; // null: this process runs all blocks
 
+// Allowed in a signal handler.
+[[noreturn]] void end_with(const char *text) {
+    if (g_reported.exchange(true))
+        while (true) pause();
+    const auto size = static_cast<ssize_t>(strlen(text));
+    const int file = open(g_job.result_path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    _exit(write(file, text, static_cast<size_t>(size)) == size ? 1 : 2);
+}
+
+[[noreturn]] void end_without_room() {
+    if (g_records) g_records->discard();
+    end_with("status\tfailed\nfault\tenvironment\nmessage\tno room in memory for the instructions\nlimit\t"
+             "room\nend\n");
+}
+
 // The blocks cannot be run apart, or one of them fails, which a run in one process tells best: the caller
 // makes it. Allowed in a signal handler.
 [[noreturn]] void give_up() {
     if (g_shares) g_shares->give_up();
     if (g_shares && g_shares->number()) _exit(1);
-    if (g_reported.exchange(true))
-        while (true) pause();
-    const char text[] = "status\ttogether\nend\n";
-    const int file = open(g_job.result_path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    _exit(write(file, text, sizeof text - 1) == sizeof text - 1 ? 1 : 2);
+    if (g_shares && g_shares->lacks_room()) end_without_room();
+    end_with("status\ttogether\nend\n");
+}
+
+// The tables have become too large for memory: the caller makes the run again with its files on a disk.
+[[noreturn]] void give_up_for_room() {
+    if (!g_shares) end_without_room();
+    g_shares->lack_room();
+    give_up();
 }
 
 std::string failure_head(const Failure &failure) {
@@ -428,6 +447,7 @@ int main(int argc, char **argv) {
         if (!file) fail(Fault::Environment, {}, "cannot read the job %s", argv[1]);
         read_job(file, g_job, g_sandbox, g_variants, g_timings);
         catch_crashes(on_crash);
+        MappedBytes::without_room = give_up_for_room;
         g_job.parameters.settle();
         if (!g_variants.changes.empty()) become_a_variant();
         if (g_timings.wanted()) g_timings.start();

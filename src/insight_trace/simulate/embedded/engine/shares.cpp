@@ -77,18 +77,20 @@ class Writer {
 
 class Reader {
   public:
-    explicit Reader(const std::string &path) : bytes_(path) {}
-    template <class Row> const Row *rows(uint64_t count) {
-        const uint64_t left = bytes_.size() - at_;
+    explicit Reader(const std::string &path) : bytes_(std::make_shared<ReadTable<uint8_t>>(path)) {}
+    // What was read stays as long as somebody has this.
+    std::shared_ptr<ReadTable<uint8_t>> bytes() const { return bytes_; }
+    template <class Row> Row *rows(uint64_t count) {
+        const uint64_t left = bytes_->size() - at_;
         if (count > left / sizeof(Row)) fail(Fault::OurBug, {}, "a share of the blocks is cut off");
-        const auto *found = reinterpret_cast<const Row *>(bytes_.begin() + at_);
+        auto *found = reinterpret_cast<Row *>(bytes_->begin() + at_);
         at_ += std::min<uint64_t>(left, (count * sizeof(Row) + 7) / 8 * 8);
         return found;
     }
     template <class Row> const Row &row() { return *rows<Row>(1); }
 
   private:
-    ReadTable<uint8_t> bytes_;
+    std::shared_ptr<ReadTable<uint8_t>> bytes_;
     uint64_t at_ = 0;
 };
 
@@ -122,7 +124,7 @@ void print_all(int to, const char *text, size_t left) {
 // Each process begins with the block of its own number: who meets whom there does not depend on who is fast.
 struct Shares::Common {
     std::atomic<size_t> next;
-    std::atomic<bool> given_up{false};
+    std::atomic<bool> given_up{false}, no_room{false};
 };
 
 // What a process left, read from its first block to its last.
@@ -185,6 +187,8 @@ void Shares::Left::take_over(const Block &block, Machine &machine, Records &reco
         machine.take_over(std::move(meetings_[met_]));
     }
     for (size_t i = block.first; i < block.end; ++i) take_over_core(machine.core(i), row, meeting);
+    machine.keep(in_.bytes());
+    in_.bytes()->release();
     print_all(1, printed_.begin() + told_, ran.printed - told_);
     told_ = ran.printed;
 }
@@ -250,6 +254,8 @@ bool Shares::kept_data(const Job &job) const {
 }
 
 void Shares::give_up() noexcept { common_->given_up = true; }
+void Shares::lack_room() noexcept { common_->no_room = true; }
+bool Shares::lacks_room() const noexcept { return common_->no_room; }
 
 bool Shares::prints_without_end() const {
     return size_of(printed_of(processes_[number_].path)) > kPrintedMost;
@@ -301,6 +307,7 @@ bool Shares::leave(const Job &job, Machine &machine, Records &records) const {
                 out.put(remark.text.data(), remark.text.size());
             }
         }
+    for (size_t i = 0; i < machine.core_count(); ++i) machine.core(i).clock.forget_steps();
     return out.finish();
 }
 

@@ -36,6 +36,10 @@ class Shares {
     const std::string &records_path() const { return records_path_; }
     // A process gives up: the others need not go on. Allowed in a signal handler.
     void give_up() noexcept;
+    // One of the processes has no room for its tables: the run is not made again in one process, but
+    // elsewhere.
+    void lack_room() noexcept;
+    bool lacks_room() const noexcept;
     bool prints_without_end() const; // so much that a run in one process has to tell it
     void print_own() const noexcept; // what the kernels of this process printed so far
 

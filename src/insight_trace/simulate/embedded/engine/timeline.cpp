@@ -101,7 +101,10 @@ void Timeline::finish(bool cut_off) {
     whole_ = true;
     if (cores_.size() == 1) ready_.push(0);
     for (size_t turn = 1;; ++turn) {
-        if (turn % kTurnsOfRows == 0) records_.release();
+        if (turn % kTurnsOfRows == 0) {
+            records_.release();
+            for (const TimelineCore &core : given_) core.steps->release();
+        }
         while (!ready_.empty()) take_steps(ready_.pop());
         MemorySystem::Ended event;
         if (memory_->next(event)) {
@@ -276,11 +279,14 @@ bool Timeline::take(Core &core, uint32_t index, const CoreStep &step) {
         core.now += issue_cost_;
         ++pipe.issued;
     }
-    Pending item{step, marked, 0, {}};
+    Pending &item = core.network.pending(step.pipe).next();
+    item.step = step;
+    item.issue = marked;
+    item.after = 0;
     if (step.kind == StepKind::Transfer) item.access = core.steps->accesses[step.link];
     const PipeStep sync = sync_of(step, &item.access);
     if (sync.unit) item.after = core.network.reserve(step.pipe, sync.unit);
-    if (!core.network.give(core, item, step.pipe) && writes_) records_[step.row].issue = issue;
+    if (!core.network.give_last(core, step.pipe) && writes_) records_[step.row].issue = issue;
     return true;
 }
 
