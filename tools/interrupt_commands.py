@@ -5,9 +5,9 @@
 
 `kills` sends SIGKILL, SIGTERM or SIGINT to so many commands of tests/trust/interrupted.py, each after a random part of its
 time; after every fourth the command runs again in the same place. `faults` lets so many calls of each command fail, one in
-each run (tests/trust/faults.c): no room (ENOSPC), a broken device (EIO), no permission (EACCES) or SIGKILL, in turns. 0 tries
-every call. Wrong is an output that is neither as it was nor whole, a process that lives on, an error that nobody reports, a
-next run that fails. Exit code 1 if anything was wrong.
+each run (tests/trust/faults.c): no room (ENOSPC), a broken device (EIO), no permission (EACCES) or SIGKILL, in turns. With
+0 every call is tried. Wrong is an output that is neither as it was nor whole, a process that lives on, an error that nobody
+reports, a next run that fails. Exit code 1 if anything was wrong.
 """
 
 from __future__ import annotations
