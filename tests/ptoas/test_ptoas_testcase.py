@@ -75,9 +75,7 @@ def compiles(path: Path, headers: Path, *flags: str) -> None:
         "-Wno-unused-function",
         f"-I{headers}",
     ]
-    done = subprocess.run(
-        [*command, "-Wno-unused-function", *flags, str(path)], capture_output=True, text=True
-    )
+    done = subprocess.run([*command, *flags, str(path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
@@ -134,7 +132,9 @@ def test_a_mix_calls_each_half_on_its_core_and_the_lane_comes_from_the_core():
 
 
 def test_source_lines_are_kept_unless_refused():
-    assert 'source view" ON)' in render_testcase(KERNELS["matmul_64"])["CMakeLists.txt"]
+    text = render_testcase(KERNELS["matmul_64"])["CMakeLists.txt"]
+    assert 'source view" ON)' in text
+    assert "list(APPEND KERNEL_OPTIONS -g)" in text
     without = render_testcase(KERNELS["matmul_64"], debug_lines=False)["CMakeLists.txt"]
     assert 'source view" OFF)' in without
     assert " -s" not in without.replace("-std", "")
