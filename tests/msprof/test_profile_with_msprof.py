@@ -454,7 +454,7 @@ def test_script_11_a_worker_from_elsewhere_is_used_without_writing_into_the_tool
     build = write_build(tmp_path / "build", ("plain",))
     runner = MsprofRunner(VendorOptions())
     with pytest.raises(JobError, match="no working simulator worker"):
-        runner.require(["a2a3"])
+        runner.simulator.require(["a2a3"])
     named = {"msopprof": homes["cann-8.2"] / "tools/msopprof/bin/msopprof"}
     options = named if how == "named" else {"auto_msopprof": True}
     result, notes = bench.run(build, **options)
@@ -480,7 +480,7 @@ def test_script_2_an_interrupt_ends_msprof_and_all_that_it_started(bench, tmp_pa
     bench.set(STANDIN_MSPROF="hang")
     build = write_build(tmp_path / "build", ("plain",))
     runner = MsprofRunner(VendorOptions())
-    runner.require(["a2a3"])
+    runner.simulator.require(["a2a3"])
     request = ProfileRequest(build, output_root=tmp_path / "out")
     rows = []
     worker = threading.Thread(target=lambda: rows.extend(run_profile(request, runner).rows))

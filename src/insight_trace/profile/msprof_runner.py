@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -73,21 +73,13 @@ class MsprofRunner:
         self._stopped = threading.Event()
 
     @property
-    def pto_isa_root(self) -> Path:
-        return self.simulator.pto_isa_root
-
-    def require(self, arches: Iterable[str]) -> None:
-        """Raises what keeps kernels of these targets from running, before anything is built."""
-        self.simulator.require(arches)
-
-    @property
     def name(self) -> str:
         found = [
             f"CANN {ready.toolkit.version or ready.toolkit.home} {ready.soc_version}"
             for _, ready in sorted(self.simulator.found.items())
         ]
         options = self.options
-        parts = [f"msprof {', '.join(found)}", f"pto-isa {self.pto_isa_root}"]
+        parts = [f"msprof {', '.join(found)}", f"pto-isa {self.simulator.pto_isa_root}"]
         parts += [f"generator of {options.ptoas_root}"] if options.ptoas_root else []
         parts += [self.aicore_arch] if self.aicore_arch else []
         parts += [f"{options.launch_count} launches"] if options.launch_count != 1 else []
@@ -99,7 +91,7 @@ class MsprofRunner:
 
     def digest(self, kernel: ProfileKernel) -> str:
         """Every file that the vendor's compiler may include counts."""
-        return fingerprint(kernel, self.name, (self.pto_isa_root / "include",))
+        return fingerprint(kernel, self.name, (self.simulator.pto_isa_root / "include",))
 
     def call(self, kernel: ProfileKernel, places: Places) -> Callable[[], RunOutcome]:
         return functools.partial(self.run, kernel, places)
@@ -155,7 +147,7 @@ class MsprofRunner:
         if places.mark and _read(stamp) == places.mark and all(path.is_file() for path in files):
             return []
         stamp.unlink(missing_ok=True)
-        defines = {"SOC_VERSION": ready.soc_version, "PTO_ISA_ROOT": str(self.pto_isa_root)}
+        defines = {"SOC_VERSION": ready.soc_version, "PTO_ISA_ROOT": str(self.simulator.pto_isa_root)}
         if self.options.ptoas_root is not None:
             # PTOAS's build file does not look for the simulator's libraries where x86_64 hosts keep them.
             defines["CMAKE_EXE_LINKER_FLAGS"] = f"-L{ready.simulator_lib}"
