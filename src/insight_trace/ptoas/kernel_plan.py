@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from insight_trace.chips import arch_named
-from insight_trace.errors import InputError, InsightTraceError, RequestError
+from insight_trace.errors import InputError, InsightTraceError, RequestError, did_you_mean
 from insight_trace.model import CoreType
 from insight_trace.ptoas.cpp_signature import (
     CppFunction,
@@ -227,10 +227,7 @@ def select_kernels(planned: Sequence[PlannedKernel], wanted: Sequence[str]) -> t
             k.name for k in planned if word in (k.source.stem, getattr(k, "entry", ""))
         ]
         if not hits:
-            import difflib
-
-            near = difflib.get_close_matches(word, [k.name for k in planned], n=1)
-            guess = f"did you mean '{near[0]}'? " if near else ""
+            guess = did_you_mean(word, [k.name for k in planned])
             raise RequestError(
                 f"--func {word}: the build has no such kernel", hint=f"{guess}--list-funcs lists them"
             )
