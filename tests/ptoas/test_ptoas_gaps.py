@@ -22,7 +22,7 @@ GAPS = {
     "script 3: equal stems do not share results":
         "ptoas/test_ptoas_build.py::test_equal_stems_get_the_name_of_their_place",
     "script 4: group files with another name":
-        MSPROF + "test_script_4_a_group_file_with_another_name_than_its_functions_has_its_symbol_found",
+        MSPROF + "test_the_manifest_says_what_was_built_linked_and_launched_of_every_form",
     "script 5: PTOAS's generator puts cases elsewhere":
         "ptoas/test_ptoas_gaps.py::test_a_case_of_the_foreign_generator_is_found_wherever_it_was_put",
     "script 6: a failure carries its cause":
@@ -58,7 +58,8 @@ GAPS = {
     "generator 8: source lines": TESTCASE + "source_lines_are_kept_unless_refused",
     "generator 9: a tensor that one half does not use":
         "ptoas/test_example_build.py::test_sizes_agree_with_the_second_evaluator",
-    "generator 10: mangled entries link": MSPROF + "test_generator_10_a_mangled_entry_is_built_linked_and_launched",
+    "generator 10: mangled entries link":
+        MSPROF + "test_the_manifest_says_what_was_built_linked_and_launched_of_every_form",
 }  # fmt: skip
 
 
