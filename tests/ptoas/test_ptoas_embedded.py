@@ -208,15 +208,6 @@ def test_a_kernel_run_as_the_second_chip_is_not_taken_for_idle(example_build, ru
     assert "RVECEX" in rows["softmax_rows"].cell("pipe_cycles")
 
 
-def test_a_kernel_that_does_not_compile_says_where(example_build, runner):
-    source = example_build / "ptoas" / "strided_copy.cpp"
-    source.write_text(source.read_text().replace("TSTORE(", "TSTOER("))
-    result = run_profile(ProfileRequest(example_build, funcs=("strided_copy",)), runner)
-    message = result.rows[0].cell("message")
-    assert "TSTOER" in message
-    assert f"{source}:" in message
-
-
 def test_the_entry_passes_buffers_by_slot_and_the_lane_by_the_core():
     text = entry_source(KERNELS["up_group_0"])
     assert (

@@ -180,17 +180,6 @@ def test_a_core_that_waits_for_a_silent_one_is_a_deadlock_with_its_name(tmp_path
     ends_at(failure, source, "wait_flag_dev")
 
 
-def test_flags_that_nobody_waits_for_are_a_finding(tmp_path):
-    source = write_kernel(
-        tmp_path, "    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID2);\n    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID2);"
-    )
-    result = simulate(source, {0: np.zeros(64, np.float32)})
-    assert result.failure is None
-    (finding,) = result.findings
-    assert (finding.category, finding.count) == ("set-without-wait", 2)
-    assert finding.places[0].line == line_of(source, "set_flag") + 1
-
-
 @pytest.mark.parametrize("event", [16, -1])
 def test_an_event_that_does_not_exist_is_told(tmp_path, event):
     source = write_kernel(tmp_path, f"    set_flag(PIPE_MTE2, PIPE_V, {event});")
