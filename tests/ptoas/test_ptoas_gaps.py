@@ -9,7 +9,7 @@ from small_kernels import write_kernel
 
 from insight_trace.errors import JobError, RequestError
 from insight_trace.profile import ProfileRequest, list_kernels
-from insight_trace.profile.msprof_runner import cause_in, find_generator, generate_case, input_sizes, run_step
+from insight_trace.profile.msprof_runner import cause_in, find_generator, foreign_case, input_sizes, run_step
 
 TESTS = Path(__file__).resolve().parent.parent
 MSPROF, VERDICT = "msprof/test_profile_with_msprof.py::", "ptoas/test_ptoas_verdict.py::test_"
@@ -102,11 +102,12 @@ def test_a_case_of_the_foreign_generator_is_found_wherever_it_was_put(tmp_path):
     (kernel,) = list_kernels(ProfileRequest(build, funcs=("matmul_64",)))
     kernel = dataclasses.replace(kernel, source=write_kernel(tmp_path / "odd_place", "matmul_64"))
     how = {"soc_version": "Ascend910B1", "aicore_arch": "dav-c220", "timeout": 30.0}
-    case = generate_case(tmp_path / "ptoas", kernel, tmp_path / "out", tmp_path / "log", **how)
-    assert case == tmp_path / "out" / "odd_place" / "matmul_64"
+    places = [tmp_path / name for name in ("out", "build", "log")]
+    case = foreign_case(tmp_path / "ptoas", kernel, *places, **how)
+    assert case.directory == tmp_path / "out" / "odd_place" / "matmul_64"
     broken = dataclasses.replace(kernel, source=tmp_path / "broken.cpp")
     with pytest.raises(JobError) as caught:
-        generate_case(tmp_path / "ptoas", broken, tmp_path / "out2", tmp_path / "log2", **how)
+        foreign_case(tmp_path / "ptoas", broken, *places, **how)
     assert caught.value.hint == "error: no kernel here"
     with pytest.raises(RequestError, match="name a checkout"):
         find_generator(tmp_path)
