@@ -103,19 +103,6 @@ def test_long_steps_have_a_line_and_every_step_is_in_the_table():
 
 
 @pytest.mark.usefixtures("scripted")
-def test_what_an_assembler_refuses_is_said_and_counts_as_failed(example_build, capsys, tmp_path):
-    (example_build / "ptoas" / "matmul_64.cpp").unlink()
-    ptoas = tmp_path / "ptoas"
-    ptoas.write_text("#!/bin/sh\necho 'error: bad tile' >&2\nexit 1\n")
-    ptoas.chmod(0o700)
-    assert main(["profile", "--build-dir", str(example_build), "--ptoas-bin", str(ptoas)]) == 1
-    out = capsys.readouterr().out
-    assert f"FAIL matmul_64: failed: {example_build}/ptoas/matmul_64.pto: the assembler refused it" in out
-    assert "error: bad tile" in out
-    assert out.endswith("FAILED_FUNCS matmul_64:failed\nEXPORTED 11/12\n")
-
-
-@pytest.mark.usefixtures("scripted")
 def test_a_failed_kernel_makes_exit_code_1_and_is_named(example_build, capsys, monkeypatch):
     monkeypatch.setenv("SCRIPTED_FAIL", "softmax_rows")
     assert main(["profile", "--build-dir", str(example_build)]) == 1

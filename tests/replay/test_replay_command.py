@@ -1,7 +1,6 @@
 """The replay command as a person types it: what it prints, what it refuses, what it leaves behind."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -159,26 +158,3 @@ def test_many_blocks_load_faster_when_their_data_is_in_l2(dump, capsys):
     assert from_l2 < from_memory
     assert main(["replay", "b", "-o", "again", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cycles"] == from_l2
-
-
-def test_the_command_answers_under_the_name_that_simplers_users_type(dump, tmp_path):
-    # what the wheel's .pth file does, for an environment that was made before it had one
-    (tmp_path / "sitecustomize.py").write_text("import insight_trace.simpler_names\n")
-
-    def old_name(*words):
-        command = [
-            sys.executable,
-            "-m",
-            "simpler_setup.tools.insight_trace",
-            SCENE,
-            "--dump-dir",
-            dump,
-            *words,
-        ]
-        environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"}
-        return subprocess.run(command, capture_output=True, text=True, env=environment)
-
-    done = old_name("--case", "CaseSmall1", "--func-id", "1", "--dispatch-id", "1")
-    assert done.returncode == 0
-    assert done.stdout.splitlines()[-1].endswith("/simulator/")
-    assert old_name().returncode == 2
