@@ -238,20 +238,6 @@ def test_files_of_an_export_appear_together_or_not_at_all(tmp_path):
     assert (tmp_path / "npy" / "b").read_text() == "b"
 
 
-def test_force_does_not_mean_another_target(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    scene = tmp_path / "scene.py"
-    text = Path(SCENE).read_text().replace('["a2a3sim", "a2a3", "a5sim", "a5"]', '["a2a3"]')
-    source = Path(SCENE).parent
-    text = text.replace('"kernels/', f'"{source}/kernels/')
-    scene.write_text(text.replace('"orchestration.cpp"', f'"{source}/orchestration.cpp"'))
-    words = ["replay", str(scene), "--kernel", "SF", "--recipe", "--target", "a5", "--force"]
-    assert main(words) == 2
-    said = capsys.readouterr().err
-    assert "--any-target" in said
-    assert "--force only replaces" in said
-
-
 def test_force_does_not_delete_the_scene_or_the_dump_that_is_replayed(tmp_path, capsys):
     chain, dump = tmp_path / "chain", tmp_path / "dump"
     shutil.copytree(Path(CHAIN).parent, chain)
