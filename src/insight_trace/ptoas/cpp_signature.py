@@ -17,19 +17,9 @@ from insight_trace.limits import SOURCE_BYTES
 from insight_trace.reading import readable, regular_text
 
 _DEVICE = frozenset({"AICORE", "__aicore__", "__global__", "aicore"})
-_QUALIFIERS = frozenset(
-    {
-        "const",
-        "volatile",
-        "__restrict__",
-        "__restrict",
-        "restrict",
-        "struct",
-        "typename",
-        "__gm__",
-        "__ubuf__",
-    }
-)
+_QUALIFIERS = frozenset({
+    "const", "volatile", "__restrict__", "__restrict", "restrict", "struct", "typename", "__gm__", "__ubuf__",
+})  # fmt: skip
 _NOISE = re.compile(
     r"""(?P<comment>//(?:[^\n\\]|\\[\s\S])*|/\*[\s\S]*?(?:\*/|\Z))
     |(?P<raw>R"(?P<tag>[^()\s\\]{0,16})\([\s\S]*?\)(?P=tag)")
