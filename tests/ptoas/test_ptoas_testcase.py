@@ -140,15 +140,6 @@ def test_source_lines_are_kept_unless_refused():
     assert " -s" not in without.replace("-std", "")
 
 
-def test_the_build_file_knows_both_kinds_of_host_and_the_arch_of_the_target():
-    text = render_testcase(KERNELS["matmul_64"])["CMakeLists.txt"]
-    assert "x86_64-linux/simulator" in text
-    assert "aarch64-linux/simulator" in text
-    assert "--cce-aicore-arch=dav-c220" in text
-    a5 = dataclasses.replace(KERNELS["matmul_64"], arch="a5")
-    assert "--cce-aicore-arch=dav-c310" in render_testcase(a5)["CMakeLists.txt"]
-
-
 @pytest.mark.parametrize("name", ["matmul_64", "gather_columns", "row_blocks_by_length", "decode.vector_add"])
 def test_golden_writes_the_bytes_that_the_embedded_simulator_gets(name, tmp_path):
     kernel = KERNELS[name]
