@@ -139,40 +139,6 @@ def test_resume_continues_the_latest_run(example_build, capsys, monkeypatch):
     assert out.endswith("EXPORTED 12/12\n")
 
 
-@pytest.mark.usefixtures("scripted")
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [
-        (["--targt", "a5"], "unrecognized arguments: --targt"),
-        (["--target", "a7"], "invalid choice"),
-        (["--dynamic-dim", "0"], "not a number of one or more"),
-        (["--jobs", "none"], "not a number"),
-        (["--func", "ghost"], "no such kernel"),
-        (["--scalar", "x"], "expected NAME=VALUE"),
-        (["--scalar", "x=much"], "not a number"),
-        (["--scalar", "ghost=3"], "no kernel of this run"),
-        (["--input", "x=/nowhere.bin"], "is not a file"),
-        (["stray"], "'stray' is no option"),
-        (["--case", "x.py"], "exactly one of"),
-        (["--json"], "goes with --list-funcs"),
-        (["--seed", "-1"], "not negative"),
-        (["--name", "../x"], "plain name"),
-        (["--simulator", "msprof"], "no CANN toolkit was found"),
-    ],
-)
-def test_a_wrong_request_is_told_in_a_line(example_build, capsys, arguments, what):
-    code = main(["profile", "--build-dir", str(example_build), *arguments])
-    error = capsys.readouterr().err
-    assert code == (1 if "msprof" in arguments else 2)
-    assert what in error
-    assert "Traceback" not in error
-
-
-def test_nothing_to_profile_is_a_wrong_request(capsys):
-    assert main(["profile"]) == 2
-    assert "exactly one of --build-dir, --case and --run-cmd" in capsys.readouterr().err
-
-
 @pytest.mark.usefixtures("example_build")
 def test_relative_paths_are_those_of_the_caller(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
