@@ -113,7 +113,7 @@ soak: $(STAMP)
 	$(BIN)/python tools/soak.py --seconds $(SECONDS)
 
 storm: $(STAMP)
-	$(BIN)/python tools/kill_storm.py --kills $(KILLS)
+	$(BIN)/python tools/interrupt_commands.py kills $(KILLS)
 
 faults: $(STAMP)
-	$(BIN)/python tools/fault_sweep.py --points $(POINTS)
+	$(BIN)/python tools/interrupt_commands.py faults $(POINTS)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 settings.register_profile(
     "house",
     deadline=None,
-    max_examples=100 if os.environ.get("INSIGHT_TRACE_LONG_TESTS") else 25,
+    max_examples=100 if os.environ.get("INSIGHT_TRACE_LONG_TESTS") else 16,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("house")

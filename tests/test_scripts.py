@@ -1,6 +1,5 @@
-"""Every script and example of the repository starts."""
+"""Every script of the repository starts."""
 
-import re
 import runpy
 import subprocess
 import sys
@@ -17,8 +16,6 @@ SCRIPTS = sorted(
     for path in (ROOT / folder).rglob("*.py")
     if '__name__ == "__main__"' in path.read_text(encoding="utf-8")
 )
-LONG = ("calibration",)  # tests/run/test_calibration.py captures it
-SCENES = sorted({path.parent.name for path in ROOT.glob("examples/*/scene.py")} - set(LONG))
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -47,9 +44,3 @@ def test_the_scripts_of_the_skill_do_their_work(tmp_path):
     assert "vector_add" in start("incore_profile.py", "--list-funcs", "--build-dir", "examples/pypto_build")
     assert main(["capture", str(ROOT / build), "-o", run]) == 0
     assert "0x" in start("profile_extern_cce.py", "--list-tasks", "--build-dir", build, "--args-dump", run)
-
-
-@pytest.mark.parametrize("example", SCENES)
-def test_a_scene_runs_and_its_golden_passes(example, tmp_path, capsys):
-    assert main(["capture", str(ROOT / "examples" / example / "scene.py"), "-o", str(tmp_path / "run")]) == 0
-    assert re.search(r"golden +passed|passed", capsys.readouterr().out)

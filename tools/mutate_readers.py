@@ -20,6 +20,7 @@ import tempfile
 import time
 import traceback
 import warnings
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -40,22 +41,20 @@ _MEMORY = 1 << 30
 
 
 def mutated(seed: bytes, dice: random.Random) -> bytes:
-    """One to a few changes of a seed: flips, cuts, repeats, swaps, tokens, numbers."""
+    """One to a few changes of a seed: flips, cuts, repeats, tokens, numbers."""
     data = bytearray(seed)
     for _ in range(1 if dice.random() < 0.6 else dice.randint(2, 6)):
-        if not data:
-            data += dice.choice(_TOKENS)
-        at = dice.randrange(len(data))
-        kind = dice.randrange(9)
+        data = data or bytearray(dice.choice(_TOKENS))
+        at, kind = dice.randrange(len(data)), dice.randrange(8)
+        size = dice.choice((1, 2, 8, 64))
         if kind == 0:
             data[at] ^= 1 << dice.randrange(8)
         elif kind == 1:
             data[at] = dice.randrange(256)
         elif kind == 2:
-            del data[at : at + dice.choice((1, 2, 8, 64))]
+            del data[at : at + size]
         elif kind == 3:
-            piece = data[at : at + dice.choice((1, 8, 64))]
-            data[at:at] = piece * dice.choice((1, 2, 50))
+            data[at:at] = data[at : at + size] * dice.choice((1, 2, 50))
         elif kind == 4:
             data[at:at] = dice.choice(_TOKENS)
         elif kind == 5:
@@ -65,13 +64,6 @@ def mutated(seed: bytes, dice: random.Random) -> bytes:
             while end < len(data) and chr(data[end]).isalnum():
                 end += 1
             data[at:end] = dice.choice(_TOKENS)
-        elif kind == 7:
-            other = dice.randrange(len(data))
-            size = dice.choice((1, 4, 32))
-            data[at : at + size], data[other : other + size] = (
-                data[other : other + size],
-                data[at : at + size],
-            )
         else:
             data[at : at + 8] = dice.choice((0, 1, 2**31, 2**63, 2**64 - 1)).to_bytes(8, "little")
     return bytes(data)
@@ -81,7 +73,7 @@ class _TooSlow(BaseException):
     """An input took its five seconds."""
 
 
-def one_reader(name: str, seconds: float, seed: int, kept: Path) -> dict[str, int]:
+def one_reader(name: str, seconds: float, seed: int, kept: Path) -> Counter[str]:
     """What mutated inputs gave; the process is bounded from here on."""
     from tests.trust.reader_targets import TARGETS, place
 
@@ -90,7 +82,7 @@ def one_reader(name: str, seconds: float, seed: int, kept: Path) -> dict[str, in
     def late(*_: object) -> None:
         raise _TooSlow
 
-    target, dice, counts = TARGETS[name], random.Random(f"{name}-{seed}"), dict.fromkeys(COUNTED, 0)
+    target, dice, counts = TARGETS[name], random.Random(f"{name}-{seed}"), Counter[str]()
     with tempfile.TemporaryDirectory(prefix="insight-trace-mutate-", dir="/dev/shm") as folder:
         path = place(Path(folder), target)
         for content in target.seeds:  # the seeds themselves are good
@@ -171,32 +163,27 @@ def main() -> int:
     names = options.reader or list(TARGETS)
     share = options.seconds * options.jobs / len(names)
     kept = Path(tempfile.mkdtemp(prefix="insight-trace-wrong-inputs-"))
-
+    total: Counter[str] = Counter()
     print(f"{'reader':22}" + "".join(f"{key:>12}" for key in COUNTED))
-    total = dict.fromkeys(COUNTED, 0)
     for begin in range(0, len(names), options.jobs):
         batch = names[begin : begin + options.jobs]
-        pools = [
-            ProcessPoolExecutor(1, multiprocessing.get_context("fork")) for _ in batch
-        ]  # each may die alone
-        futures = [
-            pool.submit(one_reader, name, share, options.seed, kept)
-            for pool, name in zip(pools, batch, strict=True)
-        ]
-        for name, pool, future in zip(batch, pools, futures, strict=True):
+        # each may die alone
+        pools = {name: ProcessPoolExecutor(1, multiprocessing.get_context("fork")) for name in batch}
+        futures = {name: pools[name].submit(one_reader, name, share, options.seed, kept) for name in batch}
+        for name, future in futures.items():
             try:
                 counts = future.result()
             except BrokenProcessPool:
-                counts = {**dict.fromkeys(COUNTED, 0), "wrong": 1}
-            pool.shutdown()
+                counts = Counter(wrong=1)
+            pools[name].shutdown()
             print(f"{name:22}" + "".join(f"{counts[key]:>12,}" for key in COUNTED), flush=True)
-            total = {key: total[key] + counts[key] for key in COUNTED}
+            total += counts
     print(f"{'all':22}" + "".join(f"{total[key]:>12,}" for key in COUNTED))
-    if not total["wrong"]:
-        kept.rmdir()
-        return 0
-    print(f"inputs that went wrong: {kept}")
-    return 1
+    if total["wrong"]:
+        print(f"inputs that went wrong: {kept}")
+        return 1
+    kept.rmdir()
+    return 0
 
 
 if __name__ == "__main__":

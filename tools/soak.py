@@ -46,16 +46,16 @@ LINES = (
 )
 
 
-def figures(folders: list[Path]) -> dict[str, int]:
+def figures(*folders: str) -> dict[str, int]:
     """What this process holds, and what it left on the machine."""
     gc.collect()
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     return {
-        "live blocks": sys.getallocatedblocks(), "memory": pages * os.sysconf("SC_PAGESIZE"),
-        "descriptors": len(list(Path("/proc/self/fd").iterdir())), "children": len(children),
-        "files": sum(len(list(folder.iterdir())) for folder in folders),
-    }  # fmt: skip
+        "live blocks": sys.getallocatedblocks(),
+        "memory": int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE"),
+        "descriptors": len(list(Path("/proc/self/fd").iterdir())),
+        "children": len(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()),
+        "files": sum(len(list(Path(folder).iterdir())) for folder in folders),
+    }
 
 
 def turn(number: int) -> bool:
@@ -87,29 +87,25 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--at-once", type=int, default=8)
     options = parser.parse_args()
-    begin, early, count, failures = time.monotonic(), {}, 0, 0
-    with contextlib.ExitStack() as stack:
+    begin, early, results = time.monotonic(), dict[str, int](), list[bool]()
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory, tempfile.TemporaryDirectory() as disk:
         # places for temporary files that nobody else uses
-        folders = [
-            Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="insight-trace-soak-", dir=place)))
-            for place in ("/dev/shm", None)
-        ]
-        job_files._SHARED_MEMORY, tempfile.tempdir = folders[0], str(folders[1])
+        job_files._SHARED_MEMORY, tempfile.tempdir = Path(memory), disk
         # every command line has been loaded when the first figures are taken, and comes again before the last
         for rounds, words in enumerate(itertools.cycle(LINES)):
             if rounds > 2 * len(LINES) and time.monotonic() - begin >= options.seconds:
                 break
             if rounds == len(LINES):
-                early = figures(folders)
+                early = figures(memory, disk)
             with concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
-                results = list(pool.map(turn, range(options.at_once)))
-            results.append(command_line(words, folders[1] / "commands"))
-            count, failures = count + len(results), failures + results.count(False)
-        late = figures(folders)
+                results += pool.map(turn, range(options.at_once))
+            results.append(command_line(words, Path(disk, "commands")))
+        late = figures(memory, disk)
         tempfile.tempdir = None
     allowed = {"memory": early["memory"] // 10 + (64 << 20), "live blocks": early["live blocks"] // 50}
     bad = [name for name in late if late[name] - early[name] > allowed.get(name, 0)]
-    print(f"{count} turns, {options.at_once} at once, in {time.monotonic() - begin:.0f} s; {failures} differ")
+    failures = results.count(False)
+    print(f"{len(results)} turns, {options.at_once} at once; {failures} differ")
     for name, value in late.items():
         print(f"{name:14}{early[name]:>16,}{value:>16,}{'  grows' if name in bad else ''}")
     return 1 if bad or failures else 0

@@ -26,9 +26,10 @@ from insight_trace.arguments.slots import (
     ReplayTensor,
 )
 from insight_trace.chips import load_chip
-from insight_trace.errors import InputError, InsightTraceError
+from insight_trace.errors import InsightTraceError
 from insight_trace.job import Job
 from insight_trace.options import RunOptions
+from insight_trace.reading import readable
 from insight_trace.simulate.embedded.toolchain import Toolchain
 
 _VERSION = 1  # of what is made of a result
@@ -130,10 +131,8 @@ def _hash(pieces: Iterable[bytes | memoryview]) -> str:
 
 def file_hash(path: Path) -> str:
     """Of a file's content; a file that has not changed is read once."""
-    try:
+    with readable(path):
         status = path.stat()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
     return _content_hash(path, status.st_mtime_ns, status.st_size, status.st_ino)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import platform
@@ -101,11 +102,10 @@ def cache() -> MachinePart:
     advice = "set INSIGHT_TRACE_CACHE to a directory of yours"
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         return MachinePart("cache", False, value, f"it cannot be written: {advice}")
-    reason = (
-        next(filter(None, map(whose_it_is, (root, *root.glob("*/"), *root.glob("*/*/")))), "")
-        if root.exists()
-        else ""
-    )
+    reason = ""
+    for folder in (root, *root.glob("*/"), *root.glob("*/*/")):
+        with contextlib.suppress(FileNotFoundError):  # somebody else's command trims, or makes an entry
+            reason = reason or whose_it_is(folder)
     if reason:
         return MachinePart("cache", False, value, f"{reason}, and programs are run from there: {advice}")
     if os.statvfs(nearest).f_flag & os.ST_NOEXEC:

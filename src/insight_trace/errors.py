@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Iterable
 
 _LONG_WORD = re.compile(r"\S{201,}")
 _LONGEST_TEXT = 4000
@@ -125,6 +126,14 @@ def next_step(fault: str, limit: str = "", log: str = "") -> str:
 
 
 # --- for a terminal ---------------------------------------------------------------------------------------
+
+
+def did_you_mean(word: str, known: Iterable[str], form: str = "did you mean '{}'? ") -> str:
+    """What was probably meant, in words; "" where nothing is near."""
+    import difflib
+
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return form.format(near[0]) if near else ""
 
 
 def shown(text: str) -> str:

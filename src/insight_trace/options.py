@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import fields, force_setattr, replace
 
 from insight_trace.chips import TARGETS
-from insight_trace.errors import RequestError
+from insight_trace.errors import RequestError, did_you_mean
 from insight_trace.limits import BLOCKS, RUN_SECONDS, cut
 
 if TYPE_CHECKING:
@@ -161,10 +161,7 @@ def require_known(simulator: str) -> str:
 def target_of_platform(platform: str) -> str:
     """The family of a platform: a5sim is the a5, simulated."""
     if platform not in PLATFORMS:
-        import difflib
-
-        near = difflib.get_close_matches(platform, PLATFORMS, n=1)
-        guess = f"did you mean '{near[0]}'? " if near else ""
+        guess = did_you_mean(platform, PLATFORMS)
         raise RequestError(
             f"there is no platform '{cut(platform)}'", hint=f"{guess}there are: {', '.join(PLATFORMS)}"
         )
@@ -359,8 +356,7 @@ def run_options(options: RunOptions | None, more: Mapping[str, Any]) -> RunOptio
     known = {field.name for field in fields(RunOptions)}
     for name in more:
         if name not in known:
-            import difflib
-
-            near = difflib.get_close_matches(name, known, n=1)
-            raise TypeError(f"there is no option '{name}'" + (f": did you mean '{near[0]}'?" if near else ""))
+            raise TypeError(
+                f"there is no option '{name}'" + did_you_mean(name, known, ": did you mean '{}'?")
+            )
     return replace(options or RunOptions(), **more)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
 import warnings
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -82,6 +84,16 @@ def regular_text(path: Path, *, most: int, errors: str = "strict") -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+@contextlib.contextmanager
+def readable(path: Path, what: str = "") -> Iterator[None]:
+    """What the system says against reading a file is an InputError that names it."""
+    try:
+        yield
+    except OSError as error:
+        said = f"{what} cannot be read: {error.strerror or error}".strip()
+        raise InputError(said, where=cut(str(path))) from None
+
+
 def is_file(path: Path) -> bool:
     """Whether a file stands there; also for a name that a stranger's file gives, which may be none."""
     try:
@@ -101,9 +113,8 @@ def is_folder(path: Path) -> bool:
 def load_json(path: Path, *, most: int) -> Any:
     """The content of a JSON file; InputError where there is none, whatever the file holds."""
     try:
-        return json.loads(read_regular(path, most=most))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=cut(str(path))) from None
+        with readable(path):
+            return json.loads(read_regular(path, most=most))
     except ValueError as error:
         raise InputError(f"not JSON: {cut(str(error))}", where=cut(str(path))) from None
     except RecursionError:

@@ -104,27 +104,6 @@ def test_a_record_without_a_key_is_refused_by_name(tmp_path, key):
         from_record(record, tmp_path, where="replay.json")
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
-    max_leaves=6,
-)
-
-
-@given(st.sampled_from(["scalar", "tensor"]), st.data())
-def test_a_damaged_record_never_ends_in_a_traceback(tmp_path_factory, kind, data):
-    directory = tmp_path_factory.getbasetemp()
-    item = from_dispatch(dispatch(scalar(0) if kind == "scalar" else tensor(0))).slots
-    record = to_record(ReplayArguments(item), directory)
-    entry = record["slots"][0]
-    entry[data.draw(st.sampled_from(sorted(entry)))] = data.draw(json_values)
-    try:
-        arguments = from_record(record, directory)
-    except InsightTraceError:
-        return
-    assert len(to_record(arguments, directory)["slots"]) == 1
-
-
 @pytest.mark.parametrize(
     "change", [{"strides": [1]}, {"shape": [-1, 2]}, {"buffer_size": 8}, {"start_offset": -1}, {"dtype": "X"}]
 )

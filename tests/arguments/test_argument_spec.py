@@ -1,6 +1,5 @@
 """A spec file becomes arguments, or every faulty entry is named."""
 
-import contextlib
 import json
 
 import numpy as np
@@ -170,34 +169,3 @@ def test_a_file_that_is_no_spec_is_refused(tmp_path, content):
         read_arg_spec(path)
     with pytest.raises(RequestError, match="cannot be read"):
         read_arg_spec(tmp_path / "absent.json")
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
-    max_leaves=8,
-)
-keys = [
-    "kind",
-    "index",
-    "name",
-    "dtype",
-    "shape",
-    "strides",
-    "start_offset",
-    "role",
-    "fill",
-    "value",
-    "pack_mode",
-]
-entries = st.fixed_dictionaries(
-    {"kind": st.sampled_from(["tensor", "scalar"]) | json_values, "dtype": st.just("INT16") | json_values},
-    optional={key: json_values for key in keys if key not in ("kind", "dtype")},
-)
-
-
-@given(st.lists(entries | json_values, max_size=3))
-def test_no_document_ends_in_anything_but_arguments_or_a_request_error(tmp_path_factory, document):
-    with contextlib.suppress(RequestError):
-        arguments = parse_arg_spec(document, directory=tmp_path_factory.getbasetemp())
-        assert len(arguments.slots) == len(document)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -27,21 +26,6 @@ def start(folder):
 @pytest.fixture(scope="module", autouse=True)
 def _compiled():
     insight_trace.capture(SCENE, "CaseSmall1", level=0)
-
-
-KILLS = 50 if os.environ.get("INSIGHT_TRACE_LONG_TESTS") else 3
-
-
-@pytest.mark.parametrize("number", range(KILLS))
-def test_a_kill_at_any_moment_leaves_a_partial_dump_or_none(number, tmp_path):
-    dice = random.Random(number)
-    process = start(tmp_path / "run")
-    if number % 2:  # while it records; else whatever it is at
-        wait_for(tmp_path / "run")
-    time.sleep(dice.uniform(0.1, 3.0))
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert check(tmp_path / "run") >= 0
 
 
 def test_a_runner_whose_caller_died_before_it_could_ask_for_a_signal_ends_by_itself(tmp_path, monkeypatch):

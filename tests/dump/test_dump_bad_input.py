@@ -51,20 +51,6 @@ def test_a_manifest_that_is_cut_off_says_so(tmp_path):
     assert "cut off" in error_of(path)
 
 
-@given(data=st.data())
-def test_no_cut_and_no_changed_byte_gives_a_traceback(data, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cut")
-    records = [record(bin_size=16), scalar(1.5, "FLOAT32", arg_index=1), record(task_id=9, arg_index=2)]
-    path = write(folder, records, payload=bytes(16))
-    text = bytearray(path.read_bytes())
-    if data.draw(st.booleans()):
-        del text[data.draw(st.integers(0, len(text))) :]
-    else:
-        text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
-    path.write_bytes(text)
-    assert reads_or_names_the_file(path)
-
-
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),

@@ -242,20 +242,6 @@ def test_a_library_without_the_entry_is_refused_with_what_it_exports_instead(bui
         building.check_symbols(library, ready.toolkit.environment)
 
 
-def test_symbols_are_asked_with_one_nm_and_one_cppfilt(built, monkeypatch):
-    _, ready, workspace = built
-    asked = []
-    original = building.capture
-
-    def counted(command, **rest):
-        asked.append(command[0])
-        return original(command, **rest)
-
-    monkeypatch.setattr(building, "capture", counted)
-    building.check_symbols(workspace / "build/libreplay_kernel.so", ready.toolkit.environment)
-    assert asked == ["nm", "c++filt"]
-
-
 def test_odd_answers_of_cppfilt_are_not_paired_with_the_wrong_names(built, monkeypatch):
     _, ready, _ = built
     monkeypatch.setattr(building, "capture", lambda *_a, **_k: (0, b"one\ntwo\nthree\n"))

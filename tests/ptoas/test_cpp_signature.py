@@ -1,8 +1,6 @@
 """Kernel entries are found as a compiler would see them."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from insight_trace.errors import InputError
 from insight_trace.ptoas.cpp_signature import EntryForm, parse_cpp, read_cpp
@@ -119,8 +117,3 @@ def test_a_file_without_a_kernel_says_what_one_looks_like(tmp_path):
     path.write_text("int main() { return 0; }")
     with pytest.raises(InputError, match="an entry is"):
         read_cpp(path)
-
-
-@given(st.text(alphabet='AICORE void{}()<>*,;:"/\\\n#k_c=', max_size=80))
-def test_no_text_breaks_the_reader(text):
-    parse_cpp(text)

@@ -1,22 +1,15 @@
 """The example build is what it claims: sizes checked twice, and every result stated in NumPy."""
 
-import contextlib
 import importlib.util
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from insight_trace.errors import InputError
 from insight_trace.profile import ProfileRequest, list_kernels
 from insight_trace.ptoas.buffer_content import content_of
-from insight_trace.ptoas.kernel_plan import kernels_of_pto
-from insight_trace.ptoas.launch_arguments import Wishes, kernel_arguments
 from insight_trace.ptoas.planned_kernel import BrokenKernel, BufferArg
-from insight_trace.ptoas.pto_parser import parse_pto
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "examples" / "pypto_build"
@@ -96,32 +89,6 @@ def test_a_real_build_is_read_to_the_last_kernel():
         pytest.skip("set INSIGHT_TRACE_PYPTO_BUILD to a build directory of PyPTO to run this test")
     kernels = list_kernels(ProfileRequest(Path(value)))
     assert not [kernel.problem for kernel in kernels if isinstance(kernel, BrokenKernel)]
-
-
-EXAMPLES = [path.read_text() for path in sorted(BUILD.rglob("*.pto"))]
-
-
-@given(st.sampled_from(EXAMPLES), st.data())
-def test_a_damaged_pto_is_read_or_refused_but_never_a_crash(text, data):
-    lines = text.split("\n")
-    place = st.integers(0, len(lines) - 1)
-    for _ in range(data.draw(st.integers(1, 3))):
-        first, second = data.draw(place) % len(lines), data.draw(place) % len(lines)
-        damage = data.draw(st.sampled_from(["drop", "repeat", "swap", "cut", "rename"]))
-        if damage == "drop" and len(lines) > 1:
-            del lines[first]
-        elif damage == "repeat":
-            lines.insert(first, lines[second])
-        elif damage == "swap":
-            lines[first], lines[second] = lines[second], lines[first]
-        elif damage == "cut":
-            lines[first] = lines[first][: data.draw(st.integers(0, 80))]
-        else:
-            lines[first] = lines[first].replace("%c0_index", "%arg1").replace("%arg0", "%0")
-    with contextlib.suppress(InputError):
-        module = parse_pto("\n".join(lines))
-        for kernel in kernels_of_pto(module):
-            kernel_arguments(kernel, module, Wishes())
 
 
 def test_every_generated_kernel_of_a_simpler_checkout_has_its_entry_read(simpler_checkout, monkeypatch):

@@ -103,19 +103,6 @@ def test_long_steps_have_a_line_and_every_step_is_in_the_table():
 
 
 @pytest.mark.usefixtures("scripted")
-def test_what_an_assembler_refuses_is_said_and_counts_as_failed(example_build, capsys, tmp_path):
-    (example_build / "ptoas" / "matmul_64.cpp").unlink()
-    ptoas = tmp_path / "ptoas"
-    ptoas.write_text("#!/bin/sh\necho 'error: bad tile' >&2\nexit 1\n")
-    ptoas.chmod(0o700)
-    assert main(["profile", "--build-dir", str(example_build), "--ptoas-bin", str(ptoas)]) == 1
-    out = capsys.readouterr().out
-    assert f"FAIL matmul_64: failed: {example_build}/ptoas/matmul_64.pto: the assembler refused it" in out
-    assert "error: bad tile" in out
-    assert out.endswith("FAILED_FUNCS matmul_64:failed\nEXPORTED 11/12\n")
-
-
-@pytest.mark.usefixtures("scripted")
 def test_a_failed_kernel_makes_exit_code_1_and_is_named(example_build, capsys, monkeypatch):
     monkeypatch.setenv("SCRIPTED_FAIL", "softmax_rows")
     assert main(["profile", "--build-dir", str(example_build)]) == 1
@@ -150,40 +137,6 @@ def test_resume_continues_the_latest_run(example_build, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert out.count(" run ") == 1
     assert out.endswith("EXPORTED 12/12\n")
-
-
-@pytest.mark.usefixtures("scripted")
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [
-        (["--targt", "a5"], "unrecognized arguments: --targt"),
-        (["--target", "a7"], "invalid choice"),
-        (["--dynamic-dim", "0"], "not a number of one or more"),
-        (["--jobs", "none"], "not a number"),
-        (["--func", "ghost"], "no such kernel"),
-        (["--scalar", "x"], "expected NAME=VALUE"),
-        (["--scalar", "x=much"], "not a number"),
-        (["--scalar", "ghost=3"], "no kernel of this run"),
-        (["--input", "x=/nowhere.bin"], "is not a file"),
-        (["stray"], "'stray' is no option"),
-        (["--case", "x.py"], "exactly one of"),
-        (["--json"], "goes with --list-funcs"),
-        (["--seed", "-1"], "not negative"),
-        (["--name", "../x"], "plain name"),
-        (["--simulator", "msprof"], "no CANN toolkit was found"),
-    ],
-)
-def test_a_wrong_request_is_told_in_a_line(example_build, capsys, arguments, what):
-    code = main(["profile", "--build-dir", str(example_build), *arguments])
-    error = capsys.readouterr().err
-    assert code == (1 if "msprof" in arguments else 2)
-    assert what in error
-    assert "Traceback" not in error
-
-
-def test_nothing_to_profile_is_a_wrong_request(capsys):
-    assert main(["profile"]) == 2
-    assert "exactly one of --build-dir, --case and --run-cmd" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("example_build")

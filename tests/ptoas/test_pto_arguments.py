@@ -164,6 +164,12 @@ def test_memory_for_an_unknown_operation_is_assumed_and_said():
     assert "assumed" in result.warnings[0]
 
 
+def test_small_types_have_their_own_size():
+    parameters = "%a: !pto.ptr<f8E4M3FN>, %b: !pto.ptr<i4>, %c: !pto.ptr<hif8>"
+    result = prepared("", parameters, "__gm__ uint8_t* v1, __gm__ uint8_t* v2, __gm__ uint8_t* v3")
+    assert [a.dtype.size for a in result.arguments] == [1, 1, 1]
+
+
 def test_scalars_of_every_type_have_a_literal_that_compiles():
     values = [
         ValueArg(0, "v1", "a", "bool", 1, ""),

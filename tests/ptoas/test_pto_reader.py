@@ -1,11 +1,8 @@
 """The `.pto` reader takes every text in use, and answers anything else with one error that says where."""
 
-import contextlib
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from insight_trace.errors import InputError
 from insight_trace.ptoas.pto_parser import parse_pto, read_pto
@@ -124,18 +121,6 @@ def test_broken_text_is_one_error_that_names_the_line(text, what):
     with pytest.raises(InputError, match=what) as caught:
         parse_pto(text, "k.pto")
     assert caught.value.where.startswith("k.pto:")
-
-
-@given(st.text(alphabet='%@#!<>(){}[]=:,.\n abcx019"^-/', max_size=120))
-def test_no_text_makes_the_reader_fail_otherwise_than_by_its_error(text):
-    with contextlib.suppress(InputError):
-        parse_pto(text)
-
-
-@given(st.integers(0, len(PYPTO)), st.integers(0, 40))
-def test_a_text_with_a_hole_is_read_or_refused(start, length):
-    with contextlib.suppress(InputError):
-        parse_pto(PYPTO[:start] + PYPTO[start + length :])
 
 
 def test_hostile_nesting_is_refused_at_once():

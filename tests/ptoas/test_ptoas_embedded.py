@@ -1,13 +1,10 @@
 """The kernels of the example build run on the embedded core, and give what NumPy says."""
 
-import contextlib
 import dataclasses
 import importlib.util
 import json
 import os
-import random
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +19,7 @@ from insight_trace.insight.validator import validate_directory
 from insight_trace.options import RunOptions
 from insight_trace.profile import ProfileRequest, list_kernels, run_profile
 from insight_trace.profile.embedded_runner import EmbeddedRunner, entry_source
-from insight_trace.profile.manifest import COLUMNS, OUR_COLUMNS, latest_run, read_manifest
+from insight_trace.profile.manifest import latest_run, read_manifest
 from insight_trace.profile.profile_run import ProfileRun
 from insight_trace.ptoas.buffer_content import content_of
 from insight_trace.ptoas.kernel_plan import Settings
@@ -153,56 +150,6 @@ def test_a_checked_profile_names_the_kernel_that_is_wrong_and_no_other(tmp_path,
         assert ("error: race" in marked) is (name == "vector_add")
 
 
-def test_a_run_on_the_embedded_core_that_is_killed_and_resumed_equals_an_undisturbed_one(own_path):
-    """Killed again and again at random moments, in compilers, simulations and exports alike."""
-    build = own_path / "build"
-    shutil.copytree(BUILD, build)
-    names = ("vector_add", "matmul_64")
-    for source in build.rglob("*.cpp"):  # a text that no cache knows, so that compilers run too
-        source.write_text(f"{source.read_text()}// {own_path}\n")
-    command = [sys.executable, "-m", "insight_trace", "profile", "--build-dir", str(build), "--jobs", "2"]
-    command += ["--simulator", "embedded", *(word for name in names for word in ("--func", name))]
-    quiet = {"env": environment(), "stdout": subprocess.DEVNULL}
-    chance = random.Random(own_path.name)
-    kept = []
-    for _ in range(2):
-        words = [*command, "--resume"] if latest_run(build) else command
-        process = subprocess.Popen(words, start_new_session=True, **quiet)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=chance.uniform(1.0, 2.5))
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        root = latest_run(build)
-        kept.append(len(read_manifest(root)) if root else 0)
-    again = [*command, "--resume"] if latest_run(build) else command  # none began, on a machine that is busy
-    assert subprocess.run(again, check=False, **quiet).returncode == 0
-    resumed = latest_run(build)
-    elsewhere = ["--output-root", str(own_path / "whole")]
-    assert subprocess.run([*command, *elsewhere], check=False, **quiet).returncode == 0
-    undisturbed = latest_run(own_path / "whole")
-    assert lasting(resumed) == lasting(undisturbed)
-    assert results(resumed) == results(undisturbed)
-    assert kept == sorted(kept)
-
-
-def lasting(root: Path) -> list[dict[str, str]]:
-    """The manifest without what no two runs share: times and the run's own place."""
-    return [
-        {
-            column: row.cell(column).replace(str(root), "RUN")
-            for column in (*COLUMNS, *OUR_COLUMNS)
-            if column != "duration_sec"
-        }
-        for row in read_manifest(root).values()
-    ]
-
-
-def results(root: Path) -> dict[str, bytes]:
-    """Every file of every kernel; nothing half-made is among them."""
-    return {str(p.relative_to(root)): p.read_bytes() for p in (root / "funcs").rglob("*") if p.is_file()}
-
-
 def test_the_same_kernel_gives_the_same_bytes(example_build, tmp_path, runner):
     runs = []
     for place in ("one", "two"):
@@ -259,15 +206,6 @@ def test_a_kernel_run_as_the_second_chip_is_not_taken_for_idle(example_build, ru
     # with nothing in L2 the scalar unit's own loads take longer than so small a tile
     assert rows["softmax_rows"].cell("bound_by") in ("VECTOR", "SCALAR")
     assert "RVECEX" in rows["softmax_rows"].cell("pipe_cycles")
-
-
-def test_a_kernel_that_does_not_compile_says_where(example_build, runner):
-    source = example_build / "ptoas" / "strided_copy.cpp"
-    source.write_text(source.read_text().replace("TSTORE(", "TSTOER("))
-    result = run_profile(ProfileRequest(example_build, funcs=("strided_copy",)), runner)
-    message = result.rows[0].cell("message")
-    assert "TSTOER" in message
-    assert f"{source}:" in message
 
 
 def test_the_entry_passes_buffers_by_slot_and_the_lane_by_the_core():

@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import threading
@@ -74,12 +73,6 @@ def test_a_run_leaves_the_documented_tree(build):
     summary = (result.root / "summary.txt").read_text().splitlines()
     assert summary[:4] == [f"run_root={result.root}", "total=8", "exported=8", "failed=0"]
     assert summary[6].split("\t")[:2] == ["k0", "exported"]
-
-
-def test_directories_of_a_run_are_private(build):
-    root = run_profile(ProfileRequest(build), ScriptedRunner()).root
-    for path in (root, root / "funcs", root / "logs", root / "funcs" / "k0", root / "logs" / "k0"):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o700, path
 
 
 def test_kernels_run_side_by_side_and_the_result_does_not_depend_on_it(build, tmp_path):

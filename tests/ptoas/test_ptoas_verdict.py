@@ -33,44 +33,37 @@ def test_a_healthy_run_passes():
         assert near_empty(found, pipes_of(found)) == ""
 
 
+AIV, MOVES = kernel(CoreType.AIV, vector=CoreWork(1, 1)), kernel(CoreType.AIV)
+MIX = kernel(CoreType.MIX, CoreWork(1, 4), CoreWork(1, 4))
+LOOP = kernel(CoreType.AIC, cube=CoreWork(2, 0))  # whose length nobody knows
+VEC, CUBE = "core0.veccore0", "core0.cubecore0"
+
+
 def test_a_small_vector_kernel_is_no_empty_one():
-    assert (
-        near_empty(kernel(CoreType.AIV, vector=CoreWork(1, 1)), (core("core0.veccore0", VECTOR=1, MTE2=1),))
-        == ""
-    )
+    assert near_empty(AIV, (core(VEC, VECTOR=1, MTE2=1),)) == ""
 
 
 def test_a_kernel_that_only_moves_data_is_judged_by_its_transfers():
-    moves = kernel(CoreType.AIV)
-    assert moves.moves_only
-    assert near_empty(moves, (core("core0.veccore0", MTE2=1, MTE3=1),)) == ""
-    assert "moved no data" in near_empty(moves, (core("core0.veccore0", SCALAR=50),))
+    assert MOVES.moves_only
+    assert near_empty(MOVES, (core(VEC, MTE2=1, MTE3=1),)) == ""
+    assert "moved no data" in near_empty(MOVES, (core(VEC, SCALAR=50),))
 
 
-def test_fewer_instructions_than_the_pto_asks_for_are_named():
-    verdict = near_empty(
-        kernel(CoreType.AIV, vector=CoreWork(3, 48)), (core("core0.veccore0", VECTOR=3, MTE2=4),)
-    )
+def test_fewer_instructions_than_the_pto_asks_for_are_named_and_an_unknown_loop_must_do_something():
+    verdict = near_empty(kernel(CoreType.AIV, vector=CoreWork(3, 48)), (core(VEC, VECTOR=3, MTE2=4),))
     assert "core0.veccore0 executed 3 VECTOR instructions where the .pto asks for 48" in verdict
-
-
-def test_a_loop_whose_length_nobody_knows_still_must_do_something():
-    verdict = near_empty(
-        kernel(CoreType.AIC, cube=CoreWork(2, 0)), (core("core0.cubecore0", CUBE=0, MTE2=1),)
-    )
-    assert "executed no CUBE instruction" in verdict
+    assert "executed no CUBE instruction" in near_empty(LOOP, (core(CUBE, CUBE=0, MTE2=1),))
 
 
 def test_an_idle_side_of_a_mix_is_seen_although_the_other_side_works():
-    mix = kernel(CoreType.MIX, CoreWork(1, 4), CoreWork(1, 4))
-    healthy = pipes_of(mix)
+    healthy = pipes_of(MIX)
     idle = (*healthy[:2], core("core0.veccore1", SCALAR=9))
-    assert "core0.veccore1" in near_empty(mix, idle)
-    assert "no vec core is in the trace" in near_empty(mix, healthy[:1])
+    assert "core0.veccore1" in near_empty(MIX, idle)
+    assert "no vec core is in the trace" in near_empty(MIX, healthy[:1])
 
 
 def test_no_numbers_give_no_verdict():
-    assert near_empty(kernel(CoreType.AIV, vector=CoreWork(1, 1)), ()) == ""
+    assert near_empty(AIV, ()) == ""
 
 
 def test_the_arguments_that_were_made_up_are_the_suspects():

@@ -9,7 +9,6 @@ import pytest
 import insight_trace
 from insight_trace.__main__ import main
 from insight_trace.insight import validate
-from insight_trace.model import TensorArg
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SCENE = str(EXAMPLES / "paged_attention" / "scene.py")
@@ -41,32 +40,6 @@ def test_every_scene_of_ours_passes_its_golden_comparison_on_a5(scene, case, cap
     argv = ["capture", str(EXAMPLES / scene / "scene.py"), "--case", case, "--platform", "a5sim"]
     assert main([*argv, "-o", "run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["golden"]["passed"]
-
-
-def test_recorded_payloads_are_what_the_kernels_computed_and_not_zero(dump):
-    """Q x K of the first block, from the payloads of its operands."""
-    loaded = insight_trace.load_dump(Path(dump))
-    payload = (Path(dump) / "args_dump" / "args.bin").read_bytes()
-    first = next(d for d in loaded.dispatches if d.kernel == "QK")
-
-    def array(argument, record):
-        raw = payload[record.offset : record.offset + record.size]
-        return np.frombuffer(raw, argument.dtype.numpy).astype(np.float64).reshape(argument.shape)
-
-    queries, keys, scores = (a for a in first.arguments[:3] if isinstance(a, TensorArg))
-    q, k, found = array(queries, queries.before), array(keys, keys.before), array(scores, scores.after)
-    assert np.count_nonzero(q) > q.size // 2
-    assert np.count_nonzero(found) > found.size // 2
-    np.testing.assert_allclose(found, (q @ k.T)[: found.shape[0], : found.shape[1]], rtol=1e-5, atol=1e-5)
-    # every output of every kernel holds numbers in at least one dispatch (the result itself only in the last)
-    outputs: dict[tuple[str, int], bool] = {}
-    for dispatch in loaded.dispatches:
-        for argument in dispatch.arguments:
-            if isinstance(argument, TensorArg) and argument.after:
-                key = dispatch.kernel, argument.slot
-                outputs[key] = outputs.get(key, False) or bool(np.any(array(argument, argument.after)))
-    assert {kernel for kernel, _ in outputs} == {"QK", "SF", "PV", "UP"}
-    assert all(outputs.values()), outputs
 
 
 @pytest.mark.parametrize(("soc", "mhz"), [("Ascend950PR_9599", 1800), ("Ascend950PR_9589", 1650)])

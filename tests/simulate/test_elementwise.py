@@ -307,22 +307,3 @@ def test_a_reciprocal_fills_and_divides():
 def test_quotients_of_integers_are_the_scalar_units_work():
     names = [name for name, _ in expansion("TDIVS", 1, 8, 2, scalar(3, "int32"), kind="int32")]
     assert names == ["SET_FLAG", "WAIT_FLAG", *["LD_XD_XN_IMM", "ST_XD_XN_IMM"] * 8, "SET_FLAG", "WAIT_FLAG"]
-
-
-@settings(max_examples=or_half(15))
-@given(st.data())
-def test_timing_only_issues_the_same_instructions(data):
-    op = data.draw(st.sampled_from([*BINARY, *SCALAR, *UNARY]))
-    shape = data.draw(shapes("float32", ("ND",)))
-    a = np.ones((shape.rows, shape.cols), np.float32)
-    operands = [place(a, i, "float32", shape) for i in range(3 if op in BINARY else 2)]
-    operands += [scalar(2.0)] if op in SCALAR else []
-    full, timing = run_tile_op(op, *operands), run_tile_op(op, *operands, timing_only=True)
-    for one, other in zip(columns(full), columns(timing), strict=True):
-        np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(timing.matrix(0), a)
-
-
-def columns(result):
-    found = result.simulation.instructions
-    return [result.instructions, list(found.detail), found.start, found.end]

@@ -203,16 +203,6 @@ def test_one_column_into_one_block_a_row_is_a_single_broadcast():
     assert result.instructions == ["VBRCB"]
 
 
-@pytest.mark.parametrize("op", ["TROWEXPANDMAX", "TCOLEXPANDMIN"])
-def test_timing_only_issues_the_same_and_writes_nothing(op):
-    full = np.ones((9, 80), np.float16)
-    thin = column_tile(full[:, 0], "DN", 9) if op.startswith("TROW") else tile(full[:1], THIN)
-    operands = tile(np.full_like(full, KEPT), DST), tile(full, 0), thin
-    real, timed = run_tile_op(op, *operands), run_tile_op(op, *operands, timing_only=True)
-    assert real.instructions == timed.instructions
-    np.testing.assert_array_equal(timed.matrix(0), KEPT)
-
-
 def test_a_row_major_column_of_other_than_32_bytes_a_row_is_the_kernels_fault():
     full = np.ones((8, 64), np.float32)
     thin = tile(np.ones((8, 16), np.float32), THIN)

@@ -108,16 +108,6 @@ def test_bytes_in_a_part_block_are_stored_one_by_one():
     assert names.count("ST_XD_XN_IMM") == 4 * 4
 
 
-def test_timing_only_issues_the_same_and_writes_nothing():
-    operands = (
-        tile(np.full((8, 16), KEPT, np.float32), DST, pad=ZERO),
-        tile(np.zeros((8, 16), np.float32), 0, valid=(5, 11)),
-    )
-    real, timed = run_tile_op("TFILLPAD", *operands), run_tile_op("TFILLPAD", *operands, timing_only=True)
-    assert real.instructions == timed.instructions
-    np.testing.assert_array_equal(timed.matrix(0), KEPT)
-
-
 @pytest.mark.parametrize(
     ("dst_shape", "pad", "said"), [((8, 16), NULL, "no pad value"), ((8, 24), ZERO, "does not go with")]
 )

@@ -108,20 +108,6 @@ def test_a_crash_names_the_kernels_line(tmp_path):
     ends_at(failure, source, "= 7;")
 
 
-def test_a_scalar_where_the_kernel_wants_a_tensor_is_a_crash_of_the_kernel(tmp_path):
-    source = write_kernel(tmp_path, "    data_in(args, 0)[0] = 1;")
-    failure = fails(source, {0: 4096})
-    assert failure.fault is Fault.KERNEL
-    assert failure.signal == signal.SIGSEGV
-
-
-def test_an_abort_is_the_kernels(tmp_path):
-    source = write_kernel(tmp_path, "    abort();", before="#include <cstdlib>\n")
-    failure = fails(source)
-    assert failure.fault is Fault.KERNEL
-    assert failure.signal == signal.SIGABRT
-
-
 def test_an_endless_loop_ends_at_the_time_limit(tmp_path):
     source = write_kernel(
         tmp_path, "    pipe_barrier(PIPE_ALL);\n    volatile int64_t n = 0;\n    while (true) n = n + 1;"
@@ -192,17 +178,6 @@ def test_a_core_that_waits_for_a_silent_one_is_a_deadlock_with_its_name(tmp_path
     assert failure.message.startswith(waits)
     assert "core1.veccore0 waits for" in failure.message
     ends_at(failure, source, "wait_flag_dev")
-
-
-def test_flags_that_nobody_waits_for_are_a_finding(tmp_path):
-    source = write_kernel(
-        tmp_path, "    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID2);\n    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID2);"
-    )
-    result = simulate(source, {0: np.zeros(64, np.float32)})
-    assert result.failure is None
-    (finding,) = result.findings
-    assert (finding.category, finding.count) == ("set-without-wait", 2)
-    assert finding.places[0].line == line_of(source, "set_flag") + 1
 
 
 @pytest.mark.parametrize("event", [16, -1])

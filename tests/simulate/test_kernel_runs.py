@@ -1,22 +1,15 @@
-"""Kernels as they are written: compiled when something changed, run per core, the same every time."""
+"""Kernels as they are written: run per core, with their own lines, the same with every compiler."""
 
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from insight_trace import simulate
-from insight_trace.arguments.arrays import from_arrays
-from insight_trace.cache import Cache
 from insight_trace.model import CoreType, Kernel
-from insight_trace.outcome import Simulation
-from insight_trace.simulate.embedded.compiler import find_compiler
-from insight_trace.simulate.embedded.simulator import run_embedded
-from insight_trace.simulate.embedded.toolchain import Toolchain
 from tests.conftest import ROOT
 from tests.simulate.kernel_text import write_kernel
 
@@ -31,96 +24,6 @@ SCALE = """\
     set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
     wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
     TSTORE(out, tile);"""
-
-
-def private_toolchain(root: Path) -> Toolchain:
-    """A cache of its own for kernels; the engine comes from the usual one."""
-    usual = Toolchain.find()
-    usual.runner()
-    root.mkdir(exist_ok=True)
-    for kind in ("runner", "object", "prelude"):
-        (usual.cache.root / kind).mkdir(parents=True, exist_ok=True)
-        (root / kind).symlink_to(usual.cache.root / kind)
-    return Toolchain(find_compiler(), Cache(root))
-
-
-def run_with(toolchain: Toolchain, source: Path, values: dict) -> Simulation:
-    kernel = Kernel("kernel", source, CoreType.AIV)
-    result = run_embedded([kernel], from_arrays(values), toolchain=toolchain)
-    assert result.failure is None, str(result.failure)
-    return result
-
-
-def scaled(toolchain: Toolchain, source: Path) -> float:
-    values = {0: np.ones(64, np.float32), 1: np.zeros(64, np.float32)}
-    return float(run_with(toolchain, source, values).outputs[1][0])
-
-
-def compiled(toolchain: Toolchain) -> set[str]:
-    return {path.name for path in (toolchain.cache.root / "kernel").iterdir() if path.name[0] != "."}
-
-
-def test_a_kernel_is_compiled_again_when_it_or_its_header_changes_and_only_then(tmp_path):
-    toolchain = private_toolchain(tmp_path / "cache")
-    header = tmp_path / "factor.hpp"
-    header.write_text("#define FACTOR 2.0f\n")
-    source = write_kernel(tmp_path, SCALE, before='#include "factor.hpp"\n')
-    assert scaled(toolchain, source) == 2
-    made = next((tmp_path / "cache" / "kernel").rglob("kernel.so"))
-    time_made = made.stat().st_mtime_ns
-    assert scaled(toolchain, source) == 2
-    assert made.stat().st_mtime_ns == time_made
-    header.write_text("#define FACTOR 3.0f\n")
-    assert scaled(toolchain, source) == 3
-    write_kernel(tmp_path, SCALE.replace("FACTOR", "4.0f"))
-    assert scaled(toolchain, source) == 4
-    assert len(compiled(toolchain)) == 2
-
-
-@pytest.mark.parametrize("harm", ["cut", "emptied", "depends", "removed"])
-def test_a_broken_cache_entry_is_made_again(tmp_path, harm):
-    toolchain = private_toolchain(tmp_path / "cache")
-    source = write_kernel(tmp_path, SCALE.replace("FACTOR", "2.0f"))
-    assert scaled(toolchain, source) == 2
-    made = next((tmp_path / "cache" / "kernel").rglob("kernel.so"))
-    if harm == "cut":
-        made.write_bytes(made.read_bytes()[:3000])
-    elif harm == "emptied":
-        made.write_bytes(b"")
-    elif harm == "depends":
-        (made.parent / "depends").write_text("nonsense")
-    else:
-        made.unlink()
-    assert scaled(toolchain, source) == 2
-    assert made.stat().st_size > 3000
-
-
-_RUN = """
-import sys, numpy as np, insight_trace
-result = insight_trace.simulate(sys.argv[1], {0: np.arange(64, dtype=np.float32), 1: np.zeros(64, np.float32)})
-assert result.failure is None, result.failure
-assert (result.outputs[1] == np.arange(64) * 2).all()
-"""
-
-
-def test_many_processes_run_one_new_kernel_at_once(tmp_path):
-    source = write_kernel(tmp_path, SCALE.replace("FACTOR", "2.0f"))
-    Toolchain.find().runner()
-    command = [sys.executable, "-c", _RUN, str(source)]
-    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
-    ends = [(process.communicate()[1], process.returncode) for process in processes]
-    assert [code for _, code in ends] == [0] * 4, ends
-
-
-def test_the_same_run_gives_the_same_bytes(tmp_path):
-    source = write_kernel(tmp_path, SCALE.replace("FACTOR", "0.1f"))
-    values = {0: np.random.default_rng(0).normal(size=64).astype(np.float32), 1: np.zeros(64, np.float32)}
-    first, second = simulate(source, values), simulate(source, values)
-    assert first.outputs[1].tobytes() == second.outputs[1].tobytes()
-    for column in ("start", "end", "issue", "name", "pipe", "stack", "process_bytes", "stall"):
-        one, other = getattr(first.instructions, column), getattr(second.instructions, column)
-        assert one.tobytes() == other.tobytes(), column
-    assert list(first.instructions.detail) == list(second.instructions.detail)
 
 
 def test_each_block_knows_its_number_and_all_see_one_memory(tmp_path):
@@ -146,20 +49,6 @@ def test_the_lanes_of_a_mix_know_which_they_are(tmp_path):
     result = simulate(kernels, {0: np.zeros(32, np.float32)})
     assert result.failure is None
     assert (result.outputs[0][0], result.outputs[0][16]) == (1, 2)
-
-
-def test_a_block_local_variable_belongs_to_one_core(tmp_path):
-    before = "[[block_local]] static int32_t counter;\n"
-    body = """\
-    for (int i = 0; i < 3; ++i) {
-        counter += 1;
-        dcci(args, SINGLE_CACHE_LINE);  // other cores run here
-    }
-    data_in(args, 0)[get_block_idx(args) * 16] = static_cast<float>(counter);"""
-    source = write_kernel(tmp_path, body, before=before)
-    result = simulate(source, {0: np.zeros((4, 16), np.float32)}, block_count=4)
-    assert result.failure is None
-    np.testing.assert_array_equal(result.outputs[0][:, 0], [3, 3, 3, 3])
 
 
 def test_single_elements_of_a_tile_are_read_and_written(tmp_path):

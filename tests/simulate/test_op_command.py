@@ -95,20 +95,3 @@ def test_a_chip_may_be_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("TADDS", "--rows", "64", "--cols", "64", "--soc-version", str(chip), "--json")
     told = json.loads(said(capsys, *words))
     assert (told["soc_version"], told["cycles"]) == ("RoundNumbers", 64 + 10)
-
-
-@pytest.mark.parametrize(
-    ("words", "part"),
-    [
-        (["TADD"], "name an op and its size"),
-        (["TNOTHING", "--rows", "1", "--cols", "64"], "there is no tile op 'TNOTHING'"),
-        (["TADD", "--rows", "1", "--cols", "64", "--soc-version", "Ascend1"], "there is no chip 'Ascend1'"),
-        (["TADD", "--rows", "1", "--cols", "3"], "a row of 3 f32 is 12 bytes"),
-        (["TADD", "--rows", "0", "--cols", "64"], "at least one row"),
-        (["TADD", "--rows", "1", "--cols", "64", "--addresses", "here"], "is not a list of numbers"),
-        (["TADD", "--table", "x.csv"], "an op or --table"),
-    ],
-)
-def test_a_wrong_request_is_told(capsys: pytest.CaptureFixture[str], words: list[str], part: str) -> None:
-    assert main(["op", *words]) == 2
-    assert part in capsys.readouterr().err

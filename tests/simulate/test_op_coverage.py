@@ -8,8 +8,9 @@ tests named below tell it one by name: the features that one family alone has.
 import ast
 import importlib.util
 import sys
+from collections import Counter
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -139,9 +140,10 @@ def _first_types() -> dict[str, str]:
     }
 
 
-def _run(op: str, target: str) -> Result:
+@cache
+def _run(op: str, target: str, timing_only: bool = False) -> Result:
     kind = dtype("float32") if op in ONLY_ON else dtype(_first_types()[op])
-    return run_tile_op(op, *_operands(op, kind, target), target=target)
+    return run_tile_op(op, *_operands(op, kind, target), target=target, timing_only=timing_only)
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -166,6 +168,24 @@ def test_every_op_runs_on_both_families_and_leaves_the_same(op):
             np.testing.assert_array_equal(first.buffer(index), second.buffer(index))
     if first.instructions and op != "TPRINT":
         assert second.instructions
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_without_its_arithmetic_an_op_issues_the_same_at_the_same_times_and_writes_nothing(op):
+    for target in (ONLY_ON[op],) if op in ONLY_ON else TARGETS:
+        real, timed = _run(op, target), _run(op, target, timing_only=True)
+        assert real.instructions == timed.instructions
+        for column in ("start", "end"):
+            one, other = (getattr(run.simulation.instructions, column) for run in (real, timed))
+            np.testing.assert_array_equal(one, other)
+        tiles = [operand for operand in timed.operands if isinstance(operand, TileSpec)]
+        places = Counter((operand.space, operand.address) for operand in tiles)
+        for operand, content in zip(timed.operands, timed.run.contents, strict=True):
+            if isinstance(operand, TileSpec) and places[operand.space, operand.address] == 1:
+                before = np.zeros_like(content) if operand.data is None else operand.data
+                np.testing.assert_array_equal(content.view(np.uint8), before.view(np.uint8))
+            elif isinstance(operand, GlobalSpec):
+                np.testing.assert_array_equal(content, operand.data)
 
 
 # What the 950's library computes in a loop: tiles loaded, then arithmetic; one store follows, and no mask, barrier or

@@ -337,16 +337,3 @@ def test_misuse_is_the_kernels_fault(op, said):
     failure = failure_of(op, *operands)
     assert failure.fault is Fault.KERNEL
     assert said in failure.message
-
-
-@pytest.mark.parametrize("op", ["TGATHER", "TSCATTER", "TTRANS"])
-def test_timing_only_issues_the_same_and_writes_nothing(op):
-    matrix, index = np.full((16, 16), KEPT, np.float32), np.zeros((16, 16), np.int32)
-    operands = {
-        "TGATHER": (tile(matrix, DST), tile(matrix + 1, 0), tile(index, IDX), tile(index, TMP)),
-        "TSCATTER": (tile(matrix, DST), tile(matrix + 1, 0), tile(index, IDX)),
-        "TTRANS": (tile(matrix, DST), tile(matrix + 1, 0), tile(matrix, TMP)),
-    }[op]
-    real, timed = run_tile_op(op, *operands), run_tile_op(op, *operands, timing_only=True)
-    assert real.instructions == timed.instructions
-    np.testing.assert_array_equal(timed.matrix(0), KEPT)

@@ -138,20 +138,6 @@ def test_integers_finish_on_the_scalar_unit():
     assert names.count("WAIT_FLAG") == 3 * 2
 
 
-@pytest.mark.parametrize("op", sorted(NUMPY))
-@pytest.mark.parametrize("kind", ["float32", "int16"])
-def test_timing_only_issues_the_same_and_writes_nothing(op, kind):
-    source = np.ones((5, 320), kind)
-    operands = (
-        tile(np.full((16, 1), 3, kind), DST, layout="DN", valid=(5, 1)),
-        tile(source, 0, valid=(5, 300)),
-        tile(source, TMP),
-    )
-    real, timed = run_tile_op(op, *operands), run_tile_op(op, *operands, timing_only=True)
-    assert real.instructions == timed.instructions
-    np.testing.assert_array_equal(timed.matrix(0), 3)
-
-
 def test_types_the_hardware_cannot_reduce_are_not_supported():
     source = np.zeros((4, 32), np.int8)
     failure = failure_of(

@@ -220,18 +220,6 @@ def test_a_row_gather_is_one_transfer_per_row():
     assert names == [*flag * 2, *["LD_XD_XN_IMM", "MOV_OUT_TO_UB_ALIGN"] * 4, *flag * 5]
 
 
-@pytest.mark.parametrize("op", ["MGATHER", "MSCATTER"])
-def test_timing_only_issues_the_same_and_moves_nothing(op):
-    world = glob(np.full((8, 64), KEPT, np.float32), (8, 64), (64, 1))
-    local, index = tile(np.zeros((4, 64), np.float32), 0), index_row(np.arange(4))
-    operands = (local, world, index, BY_ROW, Option(0))
-    if op == "MSCATTER":
-        operands = (world, local, index, BY_ROW, Option(NONE), Option(0))
-    real, timed = run_tile_op(op, *operands), run_tile_op(op, *operands, timing_only=True)
-    assert real.instructions == timed.instructions
-    assert (timed.matrix(0) == 0).all() if op == "MGATHER" else (timed.buffer(0) == KEPT).all()
-
-
 def test_an_index_far_outside_the_buffer_is_the_kernels_fault():
     failure = failure_of(
         "MGATHER",

@@ -45,19 +45,18 @@ def test_an_example_takes_the_same_time_without_its_arithmetic(name: str, target
 def test_an_op_takes_the_same_time_without_its_arithmetic(target: str) -> None:
     tried = 0
     chip, toolchain = EmbeddedOptions(target=target), Toolchain.find()
-    for type_name in ("float32", "float16", "int32", "int16"):
-        dtype = dtype_named(type_name)
-        assert dtype is not None
-        for op in op_numbers():
-            request = OpRequest(op, dtype, 32, 64, valid_rows=31, valid_cols=50, to=dtype_named("float32"))
-            try:
-                quick = time_op(request, chip, toolchain)
-            except RequestError:
-                continue  # asks for more than a size, or not for this type
-            full = time_op(replace(request, timing_only=False), chip, toolchain)
-            assert_same_stream(quick.simulation.instructions, full.simulation.instructions)
-            tried += 1
-    assert tried > 100
+    half, single = (dtype_named(name) for name in ("float16", "float32"))
+    assert half is not None
+    for op in op_numbers():
+        request = OpRequest(op, half, 32, 64, valid_rows=31, valid_cols=50, to=single)
+        try:
+            quick = time_op(request, chip, toolchain)
+        except RequestError:
+            continue  # asks for more than a size, or not for this type
+        full = time_op(replace(request, timing_only=False), chip, toolchain)
+        assert_same_stream(quick.simulation.instructions, full.simulation.instructions)
+        tried += 1
+    assert tried > 50
 
 
 @pytest.mark.parametrize("target", TARGETS)

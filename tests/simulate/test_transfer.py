@@ -247,19 +247,6 @@ def test_an_accumulator_can_be_added_to_what_is_there(kind, seed):
     np.testing.assert_array_equal(found.buffer(0).reshape(32, 48), want)
 
 
-def test_timing_alone_issues_the_same_transfers():
-    view = glob(np.ones((4, 64), np.float32), (4, 64), (64, 1))
-    for name, operands in (
-        ("TLOAD", (tile(np.zeros((4, 64), np.float32)), view)),
-        ("TSTORE", (view, tile(np.zeros((4, 64), np.float32)), *PLAIN)),
-        ("TSTORE", (view, tile(np.zeros((16, 64), np.float32), layout="NZ", fractal=1024, space="l0c",
-                               valid=(4, 64)), *PLAIN)),
-    ):  # fmt: skip
-        full, timed = run_tile_op(name, *operands), run_tile_op(name, *operands, timing_only=True)
-        assert timed.instructions == full.instructions
-        assert timed.simulation.cycles == full.simulation.cycles
-
-
 def _message(*operands, name: str = "TLOAD") -> str:
     failure = failure_of(name, *operands)
     assert failure.fault in (Fault.KERNEL, Fault.NOT_SUPPORTED)

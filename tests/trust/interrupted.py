@@ -1,6 +1,6 @@
 """Commands that are ended in the midst: what each finds, and whether its outputs are as they were, whole, or broken.
 
-tools/kill_storm.py sends them signals, tools/fault_sweep.py lets their calls fail (tests/trust/faults.c).
+tools/interrupt_commands.py sends them signals, or lets their calls fail (tests/trust/faults.c).
 """
 
 import contextlib
@@ -31,12 +31,11 @@ EXAMPLES = ROOT / "examples"
 CHAIN = str(EXAMPLES / "vector_chain" / "scene.py")
 _DISPATCHES = 4  # of that scene
 MARK = "INSIGHT_TRACE_INTERRUPTED"  # in the environment of a run: which one
-_GONE_SECONDS = (
-    15.0  # a dead tool's children are killed by the system; a capture's runner first ends its dump
-)
+_GONE_SECONDS = 15.0  # the system kills a dead tool's children; a capture's runner first ends its dump
 _TIME = re.compile(r"20\d{6}[_-]?\d{6}(_\d+)?|OPPROF_.*|_0x[0-9a-f]+")
 _VARIES = re.compile(rb'20\d{6}[_-]?\d{6}(_\d+)?|"timed_before": \d+')
-State = dict[str, dict[str, tuple[int, str]]]  # unit -> its files: size and digest
+Files = dict[str, tuple[int, str]]  # size and digest
+State = dict[str, Files]  # of each unit
 
 
 @dataclass(frozen=True)
@@ -46,16 +45,14 @@ class Command:
     words: tuple[str, ...]
     before: tuple[
         tuple[str, ...] | Callable[[Path], object], ...
-    ] = ()  # what fills the folder: commands, or calls
+    ] = ()  # fills the folder: commands, or calls
     units: tuple[str, ...] = ("*",)  # patterns below the folder: each of these is whole, or as it was
     working: tuple[str, ...] = ()  # what a run that was ended goes on with
     last: str = ""  # if this one is there, all are
     again: bool = False  # it works where an output of it stands
-    warned: tuple[str, str] = ("", "")  # a unit that may stay as it was, and the words that then tell it
+    warned: tuple[str, str] = ("", "")  # a unit that may stay as it was, and the words that then report it
     tells: Callable[[Path], bool] | None = None  # an output that says itself, truly, what of it failed
-    asks: tuple[
-        dict[str, object], ...
-    ] = ()  # requests on its standard input, which ends with the last answer
+    asks: tuple[dict[str, object], ...] = ()  # requests on its input, which ends with the last answer
     within: str = ""  # a word of the process of it that faults are tried on, where another one writes
 
 
@@ -116,10 +113,10 @@ _ASKED: tuple[dict[str, object], ...] = (
     {"id": 2, "method": "tools/call",
      "params": {"name": "kernel", "arguments": {"file": "judge/good.cpp", "arguments": _ARGUMENTS}}},
 )  # fmt: skip
+_PYPTO = _copied(EXAMPLES / "pypto_run")
 
 COMMANDS: dict[str, Command] = {
     "clean": Command(("clean", "trace.json"), (_TRACE,)),
-    "clean -o": Command(("clean", "trace.json", "-o", "out"), (_TRACE,)),
     "clean --force": Command(
         ("clean", "trace.json", "-o", "out", "--keep-scalar", "--force"), (_TRACE, ("clean", "trace.json", "-o", "out")),
         again=True,
@@ -129,29 +126,20 @@ COMMANDS: dict[str, Command] = {
     "view --values": Command(
         ("view", "workspace", "--values", "--no-browser", "-o", "out.html"), (_DUMP, _WORKSPACE), _JOURNALED, again=True
     ),
-    "dump export": Command(
-        ("dump", "export", str(CORPUS / "kernel_args_dump.json"), "-o", "out"), units=("out",)
-    ),
+    "dump export": Command(("dump", "export", str(CORPUS / "kernel_args_dump.json"), "-o", "out"), units=("out",)),
     "export": Command(("export", "logs", "-o", "out"), (_logs,), units=("logs", "out/*")),
     "op": Command(("op", "TADD", "--dtype", "float", "--rows", "64", "--cols", "64")),
     "check --sarif": Command(("check", CHAIN, "--sarif", "out.sarif")),
     "capture": Command(("capture", CHAIN, "-o", "out")),
-    "capture, a build": Command(("capture", "pypto_run", "-o", "out"), (_copied(EXAMPLES / "pypto_run"),)),
-    "capture, several chips": Command(
-        ("capture", str(EXAMPLES / "several_chips" / "scene.py"), "-o", "out")
-    ),
+    "capture, a build": Command(("capture", "pypto_run", "-o", "out"), (_PYPTO,)),
+    "capture, several chips": Command(("capture", str(EXAMPLES / "several_chips" / "scene.py"), "-o", "out")),
     "replay": Command((*_REPLAY, "-o", "out", "--dump-logs", "--check"), (_DUMP,)),
-    "replay --all": Command(
-        ("replay", CHAIN, "--all", "--dump-dir", "dump", "--jobs", "1", "-o", "out"),
-        (_DUMP,), ("dump", "out/*"), ("out/replays.jsonl",), last="out/summary.json", again=True,
-        tells=_tells_failed,
-    ),
     "core-swimlane": Command(
         ("core-swimlane", "--test", CHAIN, "--func-id", "0", "--platform", "a2a3sim"), units=("outputs/*",), again=True
     ),
     "profile": Command(
         ("profile", "--build-dir", "pypto_run", "--func", "square_rows", "--output-root", "out"),
-        (_copied(EXAMPLES / "pypto_run"),),
+        (_PYPTO,),
         ("pypto_run/*", "out/*/funcs/*"),
         ("out/*.*", "out/*/*.*", "out/*/logs/*"),
         again=True,
@@ -175,17 +163,11 @@ COMMANDS: dict[str, Command] = {
         ("debug", "workspace", "--op", "TADD", "--export", "dst", "tile.npy"), (_DUMP, _WORKSPACE), _JOURNALED
     ),
     "why": Command(("why", "workspace", "2[0,0]"), (_DUMP, _WORKSPACE), _JOURNALED, again=True),
-    "diverge": Command(
-        ("diverge", "workspace", "workspace"), (_DUMP, _WORKSPACE), _JOURNALED, again=True
-    ),
+    "diverge": Command(("diverge", "workspace", "workspace"), (_DUMP, _WORKSPACE), _JOURNALED, again=True),
     "query": Command(("query", "workspace", "select op, count(*) from calls group by op"), (_DUMP, _WORKSPACE)),
     "scene": Command(("scene", CHAIN)),
     "stats": Command(("stats", "trace.json"), (_TRACE,)),
     "compare": Command(("compare", "trace.json", "trace.json"), (_TRACE,)),
-    "dump list": Command(("dump", "list", "dump"), (_DUMP,)),
-    "dump show": Command(("dump", "show", "dump", "--dispatch-id", "0"), (_DUMP,)),
-    "dump diff": Command(("dump", "diff", "dump", "dump"), (_DUMP,)),
-    "runs list": Command(("runs", "list"), ((*_RUN, "one"),)),
     "doctor": Command(("doctor",)),
     "demo": Command(("demo", "-o", "out"), (), ("out/*",), again=True),
     "replay-all": Command(
@@ -199,7 +181,7 @@ COMMANDS: dict[str, Command] = {
          "--arg", "z=f32[8,1024]", "--arg", "rows=8", "-o", "out")
     ),
     "exec": Command(("exec", "-o", "out", "--", "true"), again=True),
-    "diff": Command(("diff", "pypto_run", "pypto_run", "--jobs", "1"), (_copied(EXAMPLES / "pypto_run"),)),
+    "diff": Command(("diff", "pypto_run", "pypto_run", "--jobs", "1"), (_PYPTO,)),
     "judge": Command(("judge", "judge/axpy.json", "judge/good.cpp", "--jobs", "1"), (_copied(EXAMPLES / "judge"),)),
     "mcp": Command(
         ("mcp",), (_copied(EXAMPLES / "judge"),), ("judge", "runs/*"), asks=_ASKED, within="agents.worker", again=True,
@@ -220,65 +202,52 @@ def state(folder: Path, command: Command) -> State:
             name = _stable(unit.relative_to(folder))
             if unit.name.startswith(".") or _any(name, command.working):
                 continue
-            files = [unit] if unit.is_file() else [p for p in unit.rglob("*") if p.is_file()]
             mine = found.setdefault(name, {})
-            for path in files:
+            for path in [unit] if unit.is_file() else [p for p in unit.rglob("*") if p.is_file()]:
                 # a page may be named after the folder
                 inner = _stable(path.relative_to(folder)).replace(folder.name, "*")
-                if any(part.startswith(".") for part in Path(inner).parts) or _any(inner, command.working):
-                    continue
-                content = _VARIES.sub(b"*", path.read_bytes().replace(place, b"*"))
-                mine[inner] = (len(content), hashlib.sha256(content).hexdigest())
+                if "/." not in f"/{inner}" and not _any(inner, command.working):
+                    content = _VARIES.sub(b"*", path.read_bytes().replace(place, b"*"))
+                    mine[inner] = (len(content), hashlib.sha256(content).hexdigest())
     return {name: files for name, files in found.items() if files}
 
 
 def _any(name: str, patterns: tuple[str, ...]) -> bool:
     """Whether a pattern names it or a folder above it; a `*` stays within one name."""
     parts = name.split("/")
-    return any(
-        len(wanted := pattern.split("/")) <= len(parts) and all(map(fnmatch.fnmatchcase, parts, wanted))
-        for pattern in patterns
-    )
+    split = [pattern.split("/") for pattern in patterns]
+    return any(len(one) <= len(parts) and all(map(fnmatch.fnmatchcase, parts, one)) for one in split)
 
 
 def _stable(path: Path) -> str:
     return "/".join(_TIME.sub("*", part) for part in path.parts)
 
 
-def _same(
-    files: dict[str, tuple[int, str]], one: dict[str, tuple[int, str]], other: dict[str, tuple[int, str]]
-) -> bool:
+def _same(files: Files, one: Files, other: Files) -> bool:
     """Whether files are those of a good run, where two good ones (at another time) tell what must be the same."""
-    if files.keys() != one.keys():
-        return False
-    for name, (size, digest) in files.items():
-        if one[name][1] == other[name][1]:
-            if digest != one[name][1]:
-                return False
-        elif one[name][0] == other[name][0] and not name.endswith(".html"):  # compressed: any size
-            if size != one[name][0]:
-                return False
-        elif size < min(one[name][0], other[name][0]) * 0.9:
-            return False
-    return True
+
+    def same(name: str, size: int, digest: str) -> bool:
+        (size_one, digest_one), (size_other, digest_other) = one[name], other[name]
+        if digest_one == digest_other:
+            return digest == digest_one
+        if size_one == size_other and not name.endswith(".html"):  # compressed: any size
+            return size == size_one
+        return size >= min(size_one, size_other) * 0.9
+
+    return files.keys() == one.keys() and all(same(name, *found) for name, found in files.items())
 
 
 def broken_units(now: State, given: State, good: tuple[State, State], command: Command) -> list[str]:
     """Units that are neither as they were nor whole."""
-    found = []
-    for unit in sorted({*now, *given, *good[0]}):
-        files = now.get(unit, {})
-        as_given = files == given.get(unit, {})
-        if not as_given and not _same(files, good[0].get(unit, {}), good[1].get(unit, {})):
-            found.append(unit)
+    found = [u for u in missing(now, good, given) if now.get(u, {}) != given.get(u, {})]
     if command.last and command.last in now and command.last not in given:
         found += [unit for unit in good[0] if unit not in now]
     return found
 
 
-def missing(now: State, good: tuple[State, State]) -> list[str]:
+def missing(now: State, good: tuple[State, State], *more: State) -> list[str]:
     """Units that are not those of a good run."""
-    units = sorted({*now, *good[0]})
+    units = sorted(set().union(now, good[0], *more))
     return [u for u in units if not _same(now.get(u, {}), good[0].get(u, {}), good[1].get(u, {}))]
 
 
@@ -348,9 +317,8 @@ class Trial:
     def wrong(self, code: int, said: str, mark: str, *, again: bool) -> list[str]:
         """What a run that was cut off did wrong, and the run after it."""
         found = [f"alive: {one}" for one in alive(mark)]
-        if (
-            "Traceback" in said and "insight_trace/" in said
-        ) or "a fault of Insight Trace" in said:  # not Python's own start
+        ours = "Traceback" in said and "insight_trace/" in said  # not Python's own start
+        if ours or "a fault of Insight Trace" in said:
             found.append(f"traceback: {said[-600:]}")
         if code in (1, 2) and not said.strip():
             found.append("silent")
@@ -364,11 +332,8 @@ class Trial:
         reported = bool(code == 1 and broken and self.command.tells) and self.command.tells(self.folder)
         found += [] if partial or reported else [f"broken: {unit}" for unit in broken]
         if code not in (0, -9):  # after SIGKILL the next run removes them
-            left = [
-                path.name
-                for path in (*self.folder.glob(".*insight-trace-*"), *self.temporary.glob("insight-trace-*"))
-            ]
-            found += [f"left: {name}" for name in left]
+            left = [*self.folder.glob(".*insight-trace-*"), *self.temporary.glob("insight-trace-*")]
+            found += [f"left: {path.name}" for path in left]
         if again and code != 0 and not partial and (self.command.again or missing(now, self.good)):
             done = self.start(self.command.words)
             more = done.communicate()[0].decode(errors="replace")

@@ -4,9 +4,14 @@ A target may raise InsightTraceError and nothing else, whatever it is given. Mos
 that thousands are tried in a second; beside each stands a seed as long as a real file.
 """
 
+import argparse
+import contextlib
 import io
 import json
+import sqlite3
+import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -15,16 +20,22 @@ import numpy as np
 from insight_trace.arguments.arg_spec import read_arg_spec
 from insight_trace.arguments.buffers import file_elements
 from insight_trace.arguments.slots import ReplayTensor, Tier, Zero
-from insight_trace.capture.process import _read as read_capture_result
-from insight_trace.check.suppressions import in_file
+from insight_trace.cache import _STAMP, Cache
+from insight_trace.capture import process as capture_process
+from insight_trace.capture.dump_rows import ROW
+from insight_trace.capture.growing_dump import main as recover
+from insight_trace.capture.task_graph import _EDGE_FIELDS, _TASK_FIELDS, _read_graph
+from insight_trace.check.suppressions import in_file, in_sources
 from insight_trace.chips.chip_files import read_chip_file
+from insight_trace.commands import runs
+from insight_trace.commands.profile import _print_findings
+from insight_trace.debug import journal as debug_journal
 from insight_trace.debug.debug_session import Session
-from insight_trace.debug.journal import _ENTRY
-from insight_trace.debug.journal import Journal as DebugJournal
 from insight_trace.dtypes import DTYPES
+from insight_trace.dump.dump_diff import golden_array
 from insight_trace.dump.load import load_dump
 from insight_trace.executor.cluster import identity
-from insight_trace.executor.journal import Journal as RunJournal
+from insight_trace.executor.journal import Journal
 from insight_trace.executor.packing import answered
 from insight_trace.insight import details_page as page
 from insight_trace.insight.camodel.read import read_dump
@@ -33,15 +44,18 @@ from insight_trace.insight.container import write_block
 from insight_trace.insight.csv_files import read_instruction_csv
 from insight_trace.insight.details_page import read_details
 from insight_trace.insight.memory_page import read_memory_page
+from insight_trace.insight.metrics import metrics_of_csvs
 from insight_trace.insight.reader import open_trace
 from insight_trace.insight.validator import validate
 from insight_trace.model import Instructions, Operands, Trace
 from insight_trace.profile.kernel_runner import RunOutcome
-from insight_trace.profile.manifest import read_manifest
+from insight_trace.profile.manifest import POINTER, latest_run, read_manifest
 from insight_trace.profile.msprof_runner import input_sizes
+from insight_trace.ptoas.buffer_content import _from_file
 from insight_trace.ptoas.cpp_signature import parse_cpp
 from insight_trace.ptoas.kernel_plan import kernels_of_pto
 from insight_trace.ptoas.launch_arguments import Wishes, kernel_arguments
+from insight_trace.ptoas.planned_kernel import BufferArg, Content
 from insight_trace.ptoas.pto_parser import read_pto
 from insight_trace.ptoas.python_lines import python_lines, tile_names
 from insight_trace.recording import open_recording, save
@@ -49,28 +63,47 @@ from insight_trace.recording.detail import Details
 from insight_trace.recording.operands import byte_ranges
 from insight_trace.recording.store import _TABLES, HEADER, Recording, _column
 from insight_trace.recording.stream import COLUMNS, OPERAND_COLUMNS
+from insight_trace.replay.build_dump import _program, kernel_names
 from insight_trace.replay.workspace import read_record
+from insight_trace.report.kernel_table import traces_below
+from insight_trace.report.recorded_facts import estimates, part, recorded_facts, rows_of
+from insight_trace.run.baseline import differences, read_baseline
+from insight_trace.run.bulk_replay import ReplayRow, text_lines
 from insight_trace.run.device_records import read_deps, read_names
 from insight_trace.run.measured import read_pmu, read_swimlane
+from insight_trace.run.run_store import RunStore
+from insight_trace.run.timing import Timed
 from insight_trace.scene.build_directory import build_scenes, recorded_arch
 from insight_trace.scene.build_golden import read_golden
 from insight_trace.scene.kernel_source import shape_of_source
 from insight_trace.scene.static import load_scenes
 from insight_trace.scene.torch_file import read_torch_file
+from insight_trace.simulate.embedded import runner, source_lines, variants
+from insight_trace.simulate.embedded.carried_core import fits
 from insight_trace.simulate.embedded.compile_errors import first_error
 from insight_trace.simulate.embedded.records import _FIELDS, Site, load_instructions
-from insight_trace.simulate.embedded.runner import _read as read_result
 from insight_trace.simulate.embedded.single_op import table_requests
-from insight_trace.simulate.embedded.source_lines import _read_debug_lines
+from insight_trace.simulate.embedded.source_lines import KEPT, _read_debug_lines
+from insight_trace.simulate.msprof.toolkit import version_key, version_of
 from tests.torch_files import torch_file
-from tests.trust.run_targets import RUN_TARGETS
-from tests.trust.target import Target
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "tests" / "data" / "fuzz"
 EXAMPLES = ROOT / "examples"
 _BUILD = EXAMPLES / "pypto_build" / "ptoas"
-_RUN = EXAMPLES / "pypto_run"
+_PYPTO = EXAMPLES / "pypto_run"
+_FLOAT32 = next(d for d in DTYPES if d.name == "FLOAT32")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader, the name under which its file lies in a folder, what a good one looks like, and what lies beside."""
+
+    read: Callable[[Path], object]
+    file: str
+    seeds: tuple[bytes, ...]
+    beside: dict[str, bytes] = field(default_factory=dict)
+    prepare: Callable[[Path], object] | None = None  # fills the folder
 
 
 def _seed(name: str) -> bytes:
@@ -94,8 +127,7 @@ def _small_dump(name: str, key: str) -> bytes:
 
 
 def _npy(path: Path) -> None:
-    dtype = next(d for d in DTYPES if d.name == "FLOAT32")
-    tensor = ReplayTensor(0, dtype, (4, 4), (4, 1), Zero(), Tier.EXACT, 64, 64)
+    tensor = ReplayTensor(0, _FLOAT32, (4, 4), (4, 1), Zero(), Tier.EXACT, 64, 64)
     np.array(file_elements(path, tensor))
 
 
@@ -194,8 +226,6 @@ def _session(recording: Recording) -> None:
 
 def _recorded(name: str, look: Callable[[Recording], None] = _look) -> Target:
     """A recording with one file of it changed."""
-    import tempfile
-
     with tempfile.TemporaryDirectory() as made:
         _recording(Path(made))
         content = (Path(made) / "recording" / name).read_bytes()
@@ -204,11 +234,11 @@ def _recorded(name: str, look: Callable[[Recording], None] = _look) -> Target:
     )
 
 
-_ROWS = np.zeros(3, _FIELDS)
+_STEPS = np.zeros(3, _FIELDS)
 _SITES = [Site("k.cpp", 3, "VADD", 1), Site("k.cpp", 4, "SET_FLAG", 1)]
 
 
-_WITH_OPERANDS = _ROWS.copy()
+_WITH_OPERANDS = _STEPS.copy()
 _WITH_OPERANDS["operands"] = (0, 1, 2)
 _BESIDE = {
     name: np.zeros(3, np.dtype(kind)).tobytes() for name, kind in _TABLES.items() if name != "rows"
@@ -224,17 +254,17 @@ def _records(path: Path, ranges: bool = False) -> None:
 
 
 def _debug_journal(path: Path) -> None:
-    journal = DebugJournal(path.parent)
+    journal = debug_journal.Journal(path.parent)
     for core, memory in journal.memories:
         journal.state(core, memory, 0, 64, 5)
 
 
 def _run_journal(path: Path) -> None:
-    with RunJournal(path, dict[str, float]):
+    with Journal(path, dict[str, float]):
         pass
 
 
-_ENTRIES = np.zeros(3, _ENTRY)
+_ENTRIES = np.zeros(3, debug_journal._ENTRY)
 _ENTRIES["length"] = 16
 _ENTRIES["row"] = (1, 2, 3)
 _JOURNAL = {"entries": _ENTRIES.tobytes(), "contents": bytes(64), "bases": b""}
@@ -310,6 +340,160 @@ def _lines(path: Path) -> None:
     tile_names(path)
 
 
+# --- runs ---------------------------------------------------------------------------------------------------
+
+_KERNEL = {"dispatches": 2, "cycles": 900, "most": 500, "source": "add.cpp", "findings": {"error race": 1}}
+_CASE = {
+    "scene": "scene.py",
+    "case": "A",
+    "chip": "x",
+    "cycles": 1000,
+    "verdict": "passed",
+    "kernels": {"ADD": _KERNEL},
+}
+_BASELINE = json.dumps({"version": 1, "threshold": 0.01, "cases": [_CASE]}, indent=1).encode()
+_ROW = {
+    "name": "ADD",
+    "dispatches": 2,
+    "least": 1,
+    "median": 2,
+    "most": 3,
+    "path_share": 0.5,
+    "bound": "MTE2",
+    "work": 9,
+}
+_RUN = {
+    "scene": "scene.py", "case": "A", "chip": "x", "cycles": 1000, "micros": 0.5, "dispatches": 2, "distinct": 1,
+    "path": {"ADD": 900}, "kernels": [_ROW],
+}  # fmt: skip
+_REPLAYED = ReplayRow(3, "0x3", "ADD", "0", 1, "verified", 900, 0.5, 0.0, "", 0, 0)
+_TIMED = Timed(900, ((900,),), {"MTE2": 0.5}, 0.1, 15)
+
+
+def _baseline(path: Path) -> None:
+    found = read_baseline(path)
+    differences(found.cases, found.cases[:1], found.threshold)
+
+
+def _index() -> bytes:
+    with tempfile.TemporaryDirectory() as made:
+        path = Path(made) / "runs.sqlite"
+        for name in ("one", "two"):
+            RunStore(path).add(_RUN, Path(made) / name)
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.execute("pragma page_size = 512")
+            connection.execute("vacuum")
+        return path.read_bytes()
+
+
+def _runs(path: Path) -> None:
+    for what, words in (("list", []), ("show", ["last"]), ("compare", ["last-1", "last"])):
+        options = argparse.Namespace(what=what, runs=words, index=path, scene=None, case=None, json=False)
+        with contextlib.redirect_stdout(io.StringIO()):
+            runs.run(options)
+
+
+def _replays(path: Path) -> None:
+    with Journal(path, ReplayRow) as journal:
+        text_lines(list(journal.known.values()))
+
+
+def _times(path: Path) -> None:
+    with Journal(path, Timed) as journal:
+        assert all(timed.bound is not None for timed in journal.known.values())
+
+
+# --- what a capture's runner leaves -------------------------------------------------------------------------
+
+_GRAPH = np.array([1, 1], "<u8").tobytes() + bytes(
+    np.dtype(_TASK_FIELDS).itemsize + np.dtype(_EDGE_FIELDS).itemsize
+)
+
+
+def _rows() -> bytes:
+    rows = np.zeros(2, ROW)
+    rows["arg_index"] = (0, 1)
+    rows["scalar"] = (0, 1)
+    rows["ndims"] = (1, 0)
+    return rows.tobytes()
+
+
+def _recovered(path: Path) -> None:
+    folder = path.parent / "dump" / "args_dump"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".rows").write_bytes(path.read_bytes())
+    (folder / "args.bin").write_bytes(bytes(64))
+    recover(folder, 3, {0: "ADD"})
+
+
+_TENSOR = ReplayTensor(0, _FLOAT32, (4,), (1,), Zero(), Tier.EXACT, 16, 4)
+_VARIANTS = (bytes([variants._WELL]) + bytes(16)) * 2
+
+
+# --- traces, tables, caches ---------------------------------------------------------------------------------
+
+
+def _table(path: Path) -> None:
+    for found in traces_below(path.parent):
+        assert isinstance(found.title, str)
+
+
+_HEADER = json.dumps(
+    {
+        "about": {"estimates": {"share": 0.5, "numbers": [
+            {"parameter": "mmad.head", "source": "here", "instructions": 3, "cycles": 9}]}, "changes": [[1, 2, "type", 3]]},
+        "findings": [{"severity": "error", "category": "race"}],
+    }
+).encode()  # fmt: skip
+
+
+def _facts(path: Path) -> None:
+    facts = recorded_facts(path.parent)
+    estimates(facts)
+    rows_of(part(facts, "findings"))
+
+
+def _buffer(path: Path) -> None:
+    _from_file(BufferArg(0, "v1", "x", _FLOAT32, 16, Content.FILE, "given"), path)
+
+
+def _core_folder(folder: Path) -> None:
+    (folder / "core0.veccore0").mkdir(exist_ok=True)
+
+
+def _said(path: Path) -> None:
+    with contextlib.redirect_stdout(io.StringIO()):
+        _print_findings(path.parent)
+
+
+def _kept_lines(path: Path) -> None:
+    source_lines._lines.cache_clear()
+    source_lines._lines(str(path.with_name("k.so")))
+
+
+class _KeptCache(Cache):
+    def drop(self, entry: Path) -> None:
+        """The entry stays for the next input."""
+
+
+def _entry(folder: Path) -> None:
+    (folder / "kernel" / "abc").mkdir(parents=True, exist_ok=True)
+    (folder / "kernel" / "abc" / "k.so").write_bytes(b"abc")
+
+
+_FINDINGS = b'[{"severity": "error", "category": "race", "message": "two writers"}, {"severity": "note"}]'
+_NEIGHBOUR = b"SIZES = [64 * n for n in range(1, 3)]\nNAME = f'Case{SIZES[0]}'\nPARAMS = {'rows': SIZES[0]}\n"
+_IMPORTS = b"""from simpler_setup import SceneTestCase, scene_test
+from sizes import NAME, PARAMS
+@scene_test(level=2, runtime="host_build_graph")
+class One(SceneTestCase):
+    CALLABLE = {"orchestration": {"source": "o.cpp", "function_name": "entry", "signature": ["IN"]},
+        "incores": [{"func_id": 0, "name": "ADD", "source": "add.cpp", "core_type": "aiv"}]}
+    CASES = [{"name": NAME, "platforms": ["a2a3"], "params": PARAMS}]
+"""
+_MANIFEST = b'{"machine": "x86_64", "glibc": "2.36", "programs": {"runner": "abc"}}'
+_ALLOWS = b"int x; // insight-trace: allow race\n// insight-trace: allow out-of-bounds because it is known\n"
+
 # --- the targets ------------------------------------------------------------------------------------------
 
 _CHIP = ROOT / "src" / "insight_trace" / "chips" / "ascend910b1.toml"
@@ -332,19 +516,14 @@ _DEPS = b'{"tasks": [{"task_id": 1, "kernel_ids": [0, 1, 1], "block_num": 2}], "
 _META = b'{"platform": "a2a3", "backend_type": "Ascend910B"}'
 
 TARGETS: dict[str, Target] = {
-    "scene": Target(
-        load_scenes, "scene.py", (_SCENE, (EXAMPLES / "paged_attention" / "scene.py").read_bytes())
-    ),
-    "args_dump": Target(
-        _dump, "args_dump.json", (_small_dump("args_dump.json", "args"), _seed("args_dump.json"))
-    ),
+    "scene": Target(load_scenes, "scene.py", (_SCENE, (EXAMPLES / "paged_attention" / "scene.py").read_bytes())),
+    "args_dump": Target(_dump, "args_dump.json", (_small_dump("args_dump.json", "args"), _seed("args_dump.json"))),
     "tensor_dump": Target(
         _dump, "tensor_dump.json", (_small_dump("tensor_dump.json", "tensors"), _seed("tensor_dump.json"))
     ),
     "kernel_args_dump": Target(
-        _dump,
-        "kernel_args_dump.json",
-        (_small_dump("kernel_args_dump.json", "dispatches"), _seed("kernel_args_dump.json")),
+        _dump, "kernel_args_dump.json",
+        (_small_dump("kernel_args_dump.json", "dispatches"), _seed("kernel_args_dump.json"))
     ),
     "arg_spec": Target(read_arg_spec, "spec.json", (_seed("arg_spec.json"),)),
     "replay_record": Target(lambda p: read_record(p.parent), "replay.json", (_seed("replay.json"),)),
@@ -358,13 +537,8 @@ TARGETS: dict[str, Target] = {
     "memory_page": Target(read_memory_page, "memory_info.json", (_MEMORY_PAGE,)),
     "details_page": Target(read_details, "visualize_data.bin", (_details_bin(), _seed("visualize_data.bin"))),
     "camodel_log": Target(
-        lambda p: read_dump(p.parent),
-        "core0.veccore0.instr_log.dump",
-        (_seed("instr_log.dump"),),
-        {
-            "core0.veccore0.instr_popped_log.dump": _seed("instr_log.dump"),
-            "pc_start_addr.txt": b"0x10000000",
-        },
+        lambda p: read_dump(p.parent), "core0.veccore0.instr_log.dump", (_seed("instr_log.dump"),),
+        {"core0.veccore0.instr_popped_log.dump": _seed("instr_log.dump"), "pc_start_addr.txt": b"0x10000000"},
     ),
     "camodel_kernel": Target(_symbols, "aicore_binary.o", (_ELF,), {"pc_start_addr.txt": b"0x1000"}),
     "recording_header": _recorded(HEADER),
@@ -382,35 +556,29 @@ TARGETS: dict[str, Target] = {
     ),
     "journal_header": Target(_debug_journal, "journal.json", (_JOURNAL_HEADER,), _JOURNAL),
     "journal_entries": Target(
-        _debug_journal, "entries", (_ENTRIES.tobytes(),), {**_JOURNAL, "journal.json": _JOURNAL_HEADER}
+        _debug_journal, "entries", (_ENTRIES.tobytes(),), {**_JOURNAL, "journal.json": _JOURNAL_HEADER},
     ),
-    "run_journal": Target(
-        _run_journal, "timed.jsonl", (b'["SF@5",{"total":1412.0}]\n["PV@6",{"total":9}]\n',)
-    ),
+    "run_journal": Target(_run_journal, "timed.jsonl", (b'["SF@5",{"total":1412.0}]\n["PV@6",{"total":9}]\n',)),
     "torch_file": Target(read_torch_file, "x.pt", (torch_file(np.ones((3, 4), np.float32)),)),
     "npy": Target(_npy, "a.npy", (_npy_seed(np.zeros((4, 4), np.float32)),)),
     "pto": Target(read_pto, "k.pto", (_PTO, (_BUILD / "vector_add.pto").read_bytes())),
     "pto_arguments": Target(_arguments, "k.pto", (_PTO, (_BUILD / "vector_add.pto").read_bytes())),
     "python_lines": Target(_lines, "copy.pto", (_PTO,), {"copy.cpp": _CPP}),
-    "cpp_signature": Target(
-        lambda p: parse_cpp(_text(p)), "k.cpp", (_CPP, (_BUILD / "strided_copy.cpp").read_bytes())
-    ),
+    "cpp_signature": Target(lambda p: parse_cpp(_text(p)), "k.cpp", (_CPP, (_BUILD / "strided_copy.cpp").read_bytes())),
     "kernel_source": Target(
-        lambda p: shape_of_source(_text(p), None),
-        "k.cpp",
-        (_CPP, (EXAMPLES / "kernels" / "softmax.cpp").read_bytes()),
+        lambda p: shape_of_source(_text(p), None), "k.cpp", (_CPP, (EXAMPLES / "kernels" / "softmax.cpp").read_bytes())
     ),
     "kernel_config": Target(
-        lambda p: build_scenes(p.parent), "kernel_config.py", ((_RUN / "kernel_config.py").read_bytes(),)
+        lambda p: build_scenes(p.parent), "kernel_config.py", ((_PYPTO / "kernel_config.py").read_bytes(),)
     ),
-    "golden": Target(read_golden, "golden.py", ((_RUN / "golden.py").read_bytes(),)),
+    "golden": Target(read_golden, "golden.py", ((_PYPTO / "golden.py").read_bytes(),)),
     "compiled_meta": Target(
         lambda p: recorded_arch(p.with_name("kernel_config.py"), p.parent), "compiled_meta.json", (_META,)
     ),
     "generated_main": Target(lambda p: input_sizes(_text(p)), "main.cpp", (_MAIN,)),
-    "runner_result": Target(lambda p: read_result(p, p.with_name("records")), "result", (_RESULT,)),
-    "capture_result": Target(lambda p: read_capture_result(p, 0), "result", (_RESULT,)),
-    "runner_records": Target(_records, "records", (_ROWS.tobytes(),)),
+    "runner_result": Target(lambda p: runner._read(p, p.with_name("records")), "result", (_RESULT,)),
+    "capture_result": Target(lambda p: capture_process._read(p, 0), "result", (_RESULT,)),
+    "runner_records": Target(_records, "records", (_STEPS.tobytes(),)),
     **{
         f"runner_{name}": Target(
             lambda p: _records(p.with_name("records"), ranges=True),
@@ -421,12 +589,8 @@ TARGETS: dict[str, Target] = {
         )
         for name, content in _BESIDE.items()
     },
-    "worker_answer": Target(
-        lambda p: answered(p.read_bytes(), RunOutcome, (p.parent / "out",)), "answer", (_OUTCOME,)
-    ),
-    "worker_name": Target(
-        lambda p: identity(p.read_bytes()), "name", (msgspec.msgpack.encode(("1.0", "embedded")),)
-    ),
+    "worker_answer": Target(lambda p: answered(p.read_bytes(), RunOutcome, (p.parent / "out",)), "answer", (_OUTCOME,)),
+    "worker_name": Target(lambda p: identity(p.read_bytes()), "name", (msgspec.msgpack.encode(("1.0", "embedded")),)),
     "compiler_log": Target(lambda p: first_error(_text(p), Path("k.cpp")), "log", (_LOG,)),
     "debug_lines": Target(lambda p: _read_debug_lines(str(p)), "k.so", (_ELF,)),
     "chip": Target(read_chip_file, "chip.toml", (_CHIP.read_bytes(),)),
@@ -439,10 +603,43 @@ TARGETS: dict[str, Target] = {
     "name_map": Target(read_names, "name_map.json", (b'{"level": 2, "callable_id_to_name": {"0": "QK"}}',)),
     "op_table": Target(table_requests, "cycles.csv", (_OPS,)),
     "suppressions": Target(in_file, "allow.txt", (b"# known\nadd.cpp:7 race\nmul.cpp out-of-bounds\n",)),
-}
-
-assert not TARGETS.keys() & RUN_TARGETS.keys()
-TARGETS |= RUN_TARGETS
+    "gate_baseline": Target(_baseline, "base.json", (_BASELINE,)),
+    "run_index": Target(_runs, "runs.sqlite", (_index(),)),
+    "replay_journal": Target(_replays, "replays.jsonl", (b'["a",' + msgspec.json.encode(_REPLAYED) + b"]\n",)),
+    "timing_journal": Target(_times, "jobs.jsonl", (b'["a",' + msgspec.json.encode(_TIMED) + b"]\n",)),
+    "cluster_time": Target(
+        lambda p: answered(p.read_bytes(), Timed), "answer", (msgspec.msgpack.encode(("", _TIMED, [])),)
+    ),
+    "task_graph": Target(lambda p: _read_graph(p), "graph", (_GRAPH,)),
+    "capture_rows": Target(_recovered, "rows", (_rows(),)),
+    "kernel_table": Target(_table, "manifest_export.csv", (b"func,status,message\na,EXPORTED,fine\nb,FAILED,no\n",)),
+    "recorded_facts": Target(_facts, "recording.json", (_HEADER,)),
+    "instruction_tables": Target(
+        lambda p: metrics_of_csvs(p.parents[1]), "core0.veccore0/core0.veccore0_instr_exe_1.csv", (_CSV,),
+        prepare=_core_folder,
+    ),
+    "profile_findings": Target(_said, "findings.json", (_FINDINGS,)),
+    "profile_pointer": Target(lambda p: latest_run(p.parent), POINTER, (b"/tmp\n",)),
+    "input_npy": Target(_buffer, "x.npy", (_npy_seed(np.zeros(16, np.float32)),)),
+    "input_bin": Target(_buffer, "x.bin", (bytes(64),)),
+    "golden_npy": Target(lambda p: golden_array(p, _FLOAT32, (4, 4)), "g.npy", (_npy_seed(np.zeros((4, 4), np.float32)),)),
+    "golden_bin": Target(lambda p: golden_array(p, _FLOAT32, (4, 4)), "g.bin", (bytes(64),)),
+    "scene_neighbour": Target(
+        lambda p: load_scenes(p.with_name("scene.py")), "sizes.py", (_NEIGHBOUR,), {"scene.py": _IMPORTS},
+    ),
+    "allowances": Target(lambda p: in_sources({"k.cpp": p}), "k.cpp", (_ALLOWS,)),
+    "toolkit_version": Target(lambda p: version_key(version_of(p.parent)), "version.info", (b"Version=8.2.RC1\n",)),
+    "carried_manifest": Target(lambda p: fits(p.parent, "runner", "abc"), "manifest.json", (_MANIFEST,)),
+    "cache_stamp": Target(
+        lambda p: _KeptCache(p.parents[2]).get("kernel", "abc"), f"kernel/abc/{_STAMP}", (b"3 k.so",), prepare=_entry,
+    ),
+    "variant_outputs": Target(lambda p: variants._read(p, 2, [_TENSOR]), "variants", (_VARIANTS,)),
+    "build_program": Target(lambda p: _program(p.parent), "dispatch_program.json", (b'{"program": "attention"}',)),
+    "build_names": Target(
+        lambda p: kernel_names(p.parent), "name_map_1.json", (b'{"level": 2, "callable_id_to_name": {"0": "QK"}}',)
+    ),
+    "kept_lines": Target(_kept_lines, KEPT, (b"16\t3\tk.cpp\n32\t4\tk.cpp\n",)),
+}  # fmt: skip
 
 
 def place(folder: Path, target: Target) -> Path:

@@ -21,7 +21,7 @@ from insight_trace.run.whole_run import RunRequest
 from insight_trace.simulate.embedded import compiler, job_files
 from insight_trace.simulate.embedded.memory import GlobalMemory
 from insight_trace.simulate.embedded.toolchain import Toolchain
-from insight_trace.storage import scratch_directory, visible_names, whole_file, whole_files
+from insight_trace.storage import scratch_directory, visible_names, whole_files
 
 CORPUS = Path(__file__).resolve().parents[1] / "data" / "fuzz"
 KERNEL = Path(__file__).resolve().parents[2] / "examples" / "kernels" / "vector_add.cpp"
@@ -31,15 +31,17 @@ RUN = {
 }  # fmt: skip
 
 
-def test_a_run_goes_on_beside_what_a_killed_one_left_hidden(tmp_path):
+def test_a_run_goes_on_beside_what_a_killed_one_left_hidden_and_removes_its_scratch(tmp_path):
     request = RunRequest(Path("scene.py"), None, None)
+    killed = tmp_path / "run" / ".scratch.insight-trace-00000000"
     with open_folder(tmp_path / "run", request, force=False) as folder, scratch_directory(folder) as scratch:
         (scratch / "graph").touch()
-        killed = shutil.copytree(scratch, folder / ".scratch.insight-trace-00000000")
+        shutil.copytree(scratch, killed)
         shutil.copytree(scratch, folder / ".files.insight-trace-00000000")
-    assert killed.is_dir()
-    with open_folder(tmp_path / "run", request, force=False) as folder:
+    os.utime(killed, (0, 0))
+    with open_folder(tmp_path / "run", request, force=False) as folder, scratch_directory(folder):
         assert visible_names(folder) <= {".lock"}
+        assert not killed.exists()
 
 
 def test_a_run_goes_on_where_one_was_killed_while_its_files_appeared(tmp_path):
@@ -48,16 +50,6 @@ def test_a_run_goes_on_where_one_was_killed_while_its_files_appeared(tmp_path):
     (tmp_path / "files.json").write_text('{"index.html": [10, 1]}')
     with open_folder(tmp_path, RunRequest(Path("scene.py"), None, None), force=False) as folder:
         assert folder == tmp_path
-
-
-def test_what_a_killed_run_left_as_scratch_goes_with_the_next(tmp_path):
-    killed = tmp_path / ".scratch.insight-trace-00000000"
-    killed.mkdir()
-    os.utime(killed, (0, 0))
-    with scratch_directory(tmp_path) as scratch:
-        assert scratch.is_dir()
-        assert not killed.exists()
-    assert not list(tmp_path.iterdir())
 
 
 def test_the_file_that_says_all_is_there_comes_last(tmp_path, monkeypatch):
@@ -145,12 +137,6 @@ def test_a_disk_that_takes_half_a_line_leaves_no_half_line_in_the_middle(tmp_pat
         assert journal.known == {"one": 1, "two": 2}
 
 
-def test_a_full_disk_is_told_with_the_output_that_was_written(tmp_path):
-    with pytest.raises(OSError) as caught, whole_file(tmp_path / "page.html"):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    assert str(tmp_path / "page.html") in str(as_error(caught.value))
-
-
 def test_an_array_that_did_not_fit_is_told_as_a_full_disk():
     told = as_error(OSError("64 requested and 0 written"))
     assert "make room" in told.hint
@@ -181,15 +167,11 @@ def test_a_compiler_that_finds_no_room_is_told_as_a_full_disk_and_not_as_a_fault
     assert "fault of ours" not in str(caught.value)
 
 
-@pytest.mark.parametrize("call", ["ftruncate", "mkdir"])
-def test_a_job_for_which_memory_has_no_room_is_done_on_disk_whatever_call_says_so(
-    tmp_path, monkeypatch, call
-):
+def test_a_job_for_which_memory_has_no_room_is_done_on_disk_whatever_call_says_so(tmp_path, monkeypatch):
     memory = tmp_path / "shm"
     memory.mkdir()
     monkeypatch.setattr(job_files, "_SHARED_MEMORY", memory)
-    real_truncate, real_mkdir = os.ftruncate, Path.mkdir
-    said = []
+    real_truncate, real_mkdir, said = os.ftruncate, Path.mkdir, []
 
     def full(place: Path) -> None:
         if memory in place.parents:
@@ -204,13 +186,11 @@ def test_a_job_for_which_memory_has_no_room_is_done_on_disk_whatever_call_says_s
         full(place)
         real_mkdir(place, *given, **named)
 
-    if call == "ftruncate":
-        monkeypatch.setattr(os, "ftruncate", truncate)
-    else:
-        monkeypatch.setattr(Path, "mkdir", mkdir)
-    vectors = {slot: np.ones(64 * 64, np.float32) for slot in range(3)}
-    assert simulate(KERNEL, vectors).failure is None
-    assert said == ["gm" if call == "ftruncate" else "work"]
+    for owner, name, fails, file in ((os, "ftruncate", truncate, "gm"), (Path, "mkdir", mkdir, "work")):
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, name, fails)
+            assert simulate(KERNEL, {slot: np.ones(64 * 64, np.float32) for slot in range(3)}).failure is None
+        assert said.pop() == file
 
 
 def test_another_error_of_the_machine_is_not_told_as_one_of_room(tmp_path):
@@ -222,28 +202,26 @@ def test_another_error_of_the_machine_is_not_told_as_one_of_room(tmp_path):
     assert not isinstance(caught.value, job_files.NoRoomError)
 
 
-def test_a_machine_without_memory_ends_a_profile_and_is_no_reason_to_make_arguments_up(
-    tmp_path, monkeypatch, capsys
+@pytest.mark.parametrize("full", ["memory", "runner"])
+def test_a_machine_without_memory_or_that_starts_no_runner_ends_a_profile(
+    tmp_path, monkeypatch, capsys, full
 ):
-    shutil.copytree(KERNEL.parents[1] / "pypto_run", tmp_path / "build")
-
-    def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "memfd_create", full)
-    assert main(["profile", "--build-dir", str(tmp_path / "build"), "--func", "square_rows"]) == 1
-    assert "the memory of the run: No space left on device" in capsys.readouterr().err
-
-
-def test_a_runner_that_the_machine_does_not_start_ends_a_profile_too(tmp_path, monkeypatch, capsys):
+    """It is no reason to make arguments up."""
     shutil.copytree(KERNEL.parents[1] / "pypto_run", tmp_path / "build")
     start = supervisor.Child.__init__
 
-    def refused(self: supervisor.Child, words: list[Path], **more: object) -> None:
+    def no_memory(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def no_runner(self: supervisor.Child, words: list[Path], **more: object) -> None:
         if "capture-runner" in str(words[0]):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/dev/shm/job/result.log")
         start(self, words, **more)
 
-    monkeypatch.setattr(supervisor.Child, "__init__", refused)
+    if full == "memory":
+        monkeypatch.setattr(os, "memfd_create", no_memory)
+    else:
+        monkeypatch.setattr(supervisor.Child, "__init__", no_runner)
     assert main(["profile", "--build-dir", str(tmp_path / "build"), "--func", "square_rows"]) == 1
-    assert "result.log: No space left on device" in capsys.readouterr().err
+    said = "the memory of the run" if full == "memory" else "result.log"
+    assert f"{said}: No space left on device" in capsys.readouterr().err

@@ -31,7 +31,7 @@ from insight_trace.dtypes import (
     integer_range,
     scalar_bits,
 )
-from insight_trace.errors import InputError, RequestError
+from insight_trace.errors import InputError, RequestError, did_you_mean
 from insight_trace.model import Role, Tier
 from insight_trace.reading import regular_text
 
@@ -108,10 +108,7 @@ def _unknown_keys(entry: Mapping[str, Any]) -> list[str]:
     texts = []
     for key in entry:
         if key not in known:
-            import difflib
-
-            near = difflib.get_close_matches(key, known, n=1)
-            guess = f", did you mean '{near[0]}'?" if near else ""
+            guess = did_you_mean(key, known, ", did you mean '{}'?")
             texts.append(f"the key '{key}' has no meaning here{guess}")
     return texts
 

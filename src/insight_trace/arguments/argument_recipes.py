@@ -25,7 +25,7 @@ from insight_trace.arguments.slots import (
     row_major,
 )
 from insight_trace.dtypes import dtype_named, scalar_bits
-from insight_trace.errors import RequestError
+from insight_trace.errors import RequestError, did_you_mean
 from insight_trace.model import Case, Role, Tier
 
 # A case makes many dispatches of a kernel; the second argument says which of them, counted from 0.
@@ -50,10 +50,7 @@ def from_recipe(kernel_name: str, case: Case, step: int = 0) -> ReplayArguments:
     """The arguments that the recipe makes of the case's parameters for the kernel's dispatch `step`."""
     recipe = _recipes.get(kernel_name.casefold())
     if recipe is None:
-        import difflib
-
-        near = difflib.get_close_matches(kernel_name.upper(), recipe_names(), n=1)
-        guess = f"did you mean {near[0]}? " if near else ""
+        guess = did_you_mean(kernel_name.upper(), recipe_names(), "did you mean {}? ")
         raise RequestError(
             f"there is no recipe for the kernel {kernel_name}",
             hint=f"{guess}recipes exist for {', '.join(recipe_names())}; --arg-spec works for any kernel",

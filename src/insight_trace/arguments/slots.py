@@ -276,7 +276,7 @@ def make_tensor(
 # --- what a replayed tensor starts with. Nothing is read or made until a buffer is asked for
 
 
-class Zero(Struct, frozen=True):
+class Zero(Struct, frozen=True, tag="zero", tag_field="kind"):
     """Every byte zero."""
 
 
@@ -286,19 +286,19 @@ class Fill(Struct, frozen=True):
     value: int | float | bool
 
 
-class Random(Struct, frozen=True):
+class Random(Struct, frozen=True, tag="random", tag_field="kind"):
     """Numbers from a seed: floats from -1 to 1, integers from 0 to 7. Each slot draws its own."""
 
     seed: int
 
 
-class Recorded(Struct, frozen=True):
+class Recorded(Struct, frozen=True, tag="recorded", tag_field="kind"):
     """A payload of the dump: the view's logical elements, row by row. May be a prefix if it was cut off."""
 
     payload: Payload
 
 
-class FromFile(Struct, frozen=True):
+class FromFile(Struct, frozen=True, tag="file", tag_field="kind"):
     """A file the user gave: raw little-endian elements, or .npy."""
 
     path: Path

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from insight_trace import __version__
 from insight_trace.commands.signals import Terminated, abandon, flushed
-from insight_trace.errors import RequestError, as_error, shown
+from insight_trace.errors import RequestError, as_error, did_you_mean, shown
 from insight_trace.limits import cut, steer
 
 if TYPE_CHECKING:
@@ -88,16 +88,8 @@ def _overview() -> str:
 
 
 def _unknown(word: str) -> str:
-    near = nearest(word, (*COMMANDS, "help"))
-    guess = f"did you mean '{near}'?" if near else "`insight-trace --help` lists the commands."
+    guess = did_you_mean(word, (*COMMANDS, "help")) or "`insight-trace --help` lists the commands."
     return f"insight-trace: there is no command '{word}'\n  {guess}"
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """What was probably meant; "" where nothing is near."""
-    import difflib
-
-    return next(iter(difflib.get_close_matches(word, list(known), n=1)), "")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -109,12 +101,8 @@ class _Parser(argparse.ArgumentParser):
             message.removeprefix("unrecognized arguments: ").split() if "unrecognized" in message else []
         )
         flags = [word.partition("=")[0] for word in unknown if word.startswith("--")]
-        near = (
-            nearest(flags[0].lstrip("-"), [flag.lstrip("-") for flag in self._option_string_actions])
-            if flags
-            else ""
-        )
-        hint = f"did you mean '--{near}'? " if near else ""
+        known = [flag.lstrip("-") for flag in self._option_string_actions]
+        hint = did_you_mean(flags[0].lstrip("-"), known, "did you mean '--{}'? ") if flags else ""
         more = f"`{self.prog.replace('insight-trace ', 'insight-trace help ', 1)}` lists the options"
         self.exit(2, f"{self.prog}: error: {shown(message)}\n  {hint}{more}\n")
 

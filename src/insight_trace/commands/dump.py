@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from insight_trace.commands import call, show
 from insight_trace.dump.entries import Entry, argument_json, plain_number, scalar_text
 from insight_trace.dump.recorded_bytes import payload_array
 from insight_trace.dump.statistics import DIGITS, Statistics, element_text, statistics
@@ -148,7 +149,7 @@ def _nothing(selection: EntryFilter, path: Path) -> Exception:
 
 
 def _list(options: argparse.Namespace, path: Path, selection: EntryFilter, warnings: list[str]) -> int:
-    from insight_trace import dump_entries, load_dump, load_scene
+    from insight_trace import load_dump, load_scene
     from insight_trace.dump.entries import HEADING, LIST_HEADING, dispatch_json, dispatch_lines, entry_line
 
     found = 0
@@ -162,7 +163,7 @@ def _list(options: argparse.Namespace, path: Path, selection: EntryFilter, warni
         if not found:
             raise _nothing(selection, path)
         return 0
-    chosen = dump_entries(path, selection, scene=options.scene, warnings=warnings)
+    chosen = call("dump_entries", options, dump=path, selection=selection, warnings=warnings)
     if options.json:
         print("[", end="")
         for dispatch, entries in chosen:
@@ -184,65 +185,39 @@ def _list(options: argparse.Namespace, path: Path, selection: EntryFilter, warni
 
 
 def _show(options: argparse.Namespace, path: Path, selection: EntryFilter, warnings: list[str]) -> int:
-    from insight_trace import dump_entries
-
-    found = 0
-    rows = []
-    for _, entries in dump_entries(path, selection, scene=options.scene, warnings=warnings):
-        for entry in entries:
-            found += 1
-            if options.json:
-                rows.append(entry_json(entry))
-                continue
-            for line in entry_lines(entry):
-                print(line)
+    chosen = call("dump_entries", options, dump=path, selection=selection, warnings=warnings)
+    every, found = (entry for _, entries in chosen for entry in entries), 0
     if options.json:
+        rows = [entry_json(entry) for entry in every]
+        found = len(rows)
         print(json.dumps(rows, indent=2))
+    else:
+        for entry in every:
+            found += 1
+            print("\n".join(entry_lines(entry)))
     if not found:
         raise _nothing(selection, path)
     return 0
 
 
 def _export(options: argparse.Namespace, path: Path, selection: EntryFilter, warnings: list[str]) -> int:
-    from insight_trace import export_dump
-
     folder = options.output or path.parent / options.format
-    written, empty = export_dump(
-        path,
-        folder,
-        selection,
-        form=options.format,
-        scene=options.scene,
-        force=options.force,
-        warnings=warnings,
-    )
+    chosen = {"dump": path, "output": folder, "selection": selection, "form": options.format}
+    written, empty = call("export_dump", options, **chosen, warnings=warnings)
     if not written and not empty:
         raise _nothing(selection, path)
-    if options.json:
-        print(json.dumps({"files": [str(p) for p in written], "without_content": empty}, indent=2))
-        return 0
     without = f", {empty} without recorded content left out" if empty else ""
-    print(f"{len(written)} files{without}\n{folder}")
+    show(
+        options,
+        lambda: {"files": [str(p) for p in written], "without_content": empty},
+        lambda: [f"{len(written)} files{without}", str(folder)],
+    )
     return 0
 
 
 def _diff(options: argparse.Namespace, path: Path, selection: EntryFilter, warnings: list[str]) -> int:
-    from insight_trace import diff_dumps
-
-    comparison = diff_dumps(
-        path,
-        options.other,
-        selection,
-        scene=options.scene,
-        rtol=options.rtol,
-        atol=options.atol,
-        warnings=warnings,
-    )
-    if options.json:
-        print(json.dumps(comparison.as_json(), indent=2))
-    else:
-        for line in comparison.lines():
-            print(line)
+    comparison = call("diff_dumps", options, dump=path, selection=selection, warnings=warnings)
+    show(options, comparison.as_json, comparison.lines)
     return 0 if comparison.equal else 1
 
 

@@ -11,87 +11,42 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from insight_trace.commands.replay_text import add_also
+from insight_trace.commands import call
 
 if TYPE_CHECKING:
-    from insight_trace.program.products import Product
+    from insight_trace.program.products import Product, ProgramResult
     from insight_trace.program.session import Launched
 
 RUNS = "the program that is named"  # what --no-run refuses
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--trace", choices=("none", "first", "slowest", "all"), default="first",
-                        help="launches that get a workspace: of each kernel the first, the slowest, or all")  # fmt: skip
-    parser.add_argument(
-        "--kernel-name", default="", metavar="RE", help="trace only kernels whose name matches"
-    )
-    parser.add_argument("--launch-count", type=int, metavar="N", help="trace at most so many launches")
-    parser.add_argument(
-        "--launch-skip-before-match",
-        type=int,
-        default=0,
-        metavar="N",
-        help="of those that match, skip the first N",
-    )
-    parser.add_argument(
-        "--chip",
-        "--soc-version",
-        dest="soc_version",
-        metavar="NAME",
-        help="the chip (usual: that of the kernels' architecture)",
-    )
-    parser.add_argument(
-        "--ascendc-root", type=Path, metavar="P", help="checkout of asc-devkit, for kernels in AscendC"
-    )
-    parser.add_argument(
-        "--preset", choices=("device", "camodel"), default="device", help="whose times to show"
-    )
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="warnings of the checker, too; errors of what is traced are always shown",
-    )
-    parser.add_argument("--timing-only", action="store_true", help="simulate times, compute no values")
-    parser.add_argument(
-        "--time-limit", type=float, default=60.0, metavar="SECONDS", help="of one launch (60)"
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="folder of the workspaces (outputs/exec_<time>)"
-    )
-    add_also(parser)
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="the launches as JSON, on standard error behind the program's own output",
-    )
-    parser.add_argument(
-        "command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program and its arguments"
-    )
+OPTIONS = """
+--trace                none|first|slowest|all =first  launches that get a workspace: of each kernel the first, the slowest, \
+or all
+--kernel-name RE       text =   trace only kernels whose name matches
+--launch-count N       int      trace at most so many launches
+--launch-skip-before-match N -> skip  int =0  of those that match, skip the first N
+--chip --soc-version NAME -> soc_version  text  the chip (usual: that of the kernels' architecture)
+--ascendc-root P       path     checkout of asc-devkit, for kernels in AscendC
+--preset               device|camodel =device  whose times to show
+--check                on       warnings of the checker, too; errors of what is traced are always shown
+--timing-only          on       simulate times, compute no values
+--time-limit SECONDS -> seconds  float =60  of one launch (60)
+-o --output DIR        path     folder of the workspaces (outputs/exec_<time>)
+--also LIST            text     also write the files of other simulators: npusim, perf-sim, pmu
+--json                 on       the launches as JSON, on standard error behind the program's own output
+command -- COMMAND     text ...  the program and its arguments
+"""
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import run_program
     from insight_trace.simulate.embedded import ascendc
 
     ascendc.name_checkout(options.ascendc_root)
-    done = run_program(
-        options.command[1:] if options.command[:1] == ["--"] else options.command,
-        soc_version=options.soc_version,
-        preset=options.preset,
-        trace=options.trace,
-        kernel_name=options.kernel_name,
-        launch_count=options.launch_count,
-        skip=options.launch_skip_before_match,
-        check=options.check,
-        timing_only=options.timing_only,
-        seconds=options.time_limit,
-        output=options.output,
-        also=options.also,
-    )
+    words = options.command[1:] if options.command[:1] == ["--"] else options.command
+    done: ProgramResult = call("run_program", options, command=words)
     sys.stdout.flush()
     if options.json:
         print(json.dumps(done.data(), indent=1), file=sys.stderr)

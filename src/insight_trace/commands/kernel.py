@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from insight_trace.commands.replay_text import add_also
+from insight_trace.commands import call, given
 from insight_trace.errors import RequestError
 from insight_trace.limits import cut
 
@@ -19,63 +19,33 @@ RUNS_KERNELS = True
 RUNS = "the kernel"  # what --no-run refuses
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE.cpp", help="the file that the kernel is in")
-    parser.add_argument(
-        "--entry", metavar="NAME", help="the function; a template with its arguments, as 'add<float>'"
-    )
-    parser.add_argument(
-        "--arg", action="append", default=[], metavar="NAME=VALUE", help="one argument; repeat for each"
-    )
-    parser.add_argument(
-        "--expect",
-        action="append",
-        default=[],
-        metavar="NAME=FILE.npy",
-        help="what an argument holds afterwards",
-    )
-    parser.add_argument("--blocks", type=int, default=1, metavar="N", help="how many blocks are launched (1)")
-    parser.add_argument(
-        "--target", choices=("a2a3", "a5"), help="the family of chips (a2a3, or that of --soc-version)"
-    )
-    parser.add_argument("--soc-version", metavar="CHIP", help="the chip")
-    parser.add_argument(
-        "--ascendc-root", type=Path, metavar="P", help="checkout of asc-devkit, for kernels in AscendC"
-    )
-    parser.add_argument(
-        "--core", choices=("aic", "aiv", "mix"), help="which cores run it (usual: what it does decides)"
-    )
-    parser.add_argument(
-        "-I", action="append", default=[], dest="include_dirs", metavar="DIR", help="folder of headers"
-    )
-    parser.add_argument(
-        "-D", action="append", default=[], dest="defines", metavar="MACRO[=VALUE]", help="a macro"
-    )
-    parser.add_argument(
-        "--preset", choices=("device", "camodel"), default="device", help="whose times to show"
-    )
-    parser.add_argument(
-        "--l2",
-        choices=("cold", "warm"),
-        help="what L2 holds at first: nothing (usual), or what the same run left",
-    )
-    parser.add_argument(
-        "--launch", choices=("kernel", "first"), default="kernel",
-        help="as often before (usual), or for the first time: its code is fetched, its pages are looked up",
-    )  # fmt: skip
-    parser.add_argument("--timing-only", action="store_true", help="simulate times, compute no values")
-    parser.add_argument(
-        "--check", action="store_true", help="look for races, memory faults and synchronisation"
-    )
-    parser.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS", help="of the run (60)")
-    parser.add_argument("-o", "--output", type=Path, metavar="WORKSPACE", help="the folder to write")
-    add_also(parser)
-    parser.add_argument("--force", action="store_true", help="replace a workspace that is there")
-    parser.add_argument("--json", action="store_true", help="the result as JSON")
+OPTIONS = """
+file FILE.cpp         path         the file that the kernel is in
+--entry NAME          text         the function; a template with its arguments, as 'add<float>'
+--arg NAME=VALUE      text many    one argument; repeat for each
+--expect NAME=FILE.npy  text many  what an argument holds afterwards
+--blocks N            int =1       how many blocks are launched (1)
+--target              a2a3|a5      the family of chips (a2a3, or that of --soc-version)
+--soc-version CHIP    text         the chip
+--ascendc-root P      path         checkout of asc-devkit, for kernels in AscendC
+--core                aic|aiv|mix  which cores run it (usual: what it does decides)
+-I DIR -> include_dirs  text many  folder of headers
+-D MACRO[=VALUE] -> defines  text many  a macro
+--preset              device|camodel =device  whose times to show
+--l2                  cold|warm    what L2 holds at first: nothing (usual), or what the same run left
+--launch              kernel|first =kernel  as often before (usual), or for the first time: its code is fetched, its \
+pages are looked up
+--timing-only         on           simulate times, compute no values
+--check               on           look for races, memory faults and synchronisation
+--time-limit SECONDS -> seconds  float =60  of the run (60)
+-o --output WORKSPACE  path        the folder to write
+--also LIST           text         also write the files of other simulators: npusim, perf-sim, pmu
+--force               on           replace a workspace that is there
+--json                on           the result as JSON
+"""
 
 
 def run(options: argparse.Namespace) -> int:
-    from insight_trace import kernel
     from insight_trace.commands.replay_text import mismatch_text, show
     from insight_trace.errors import JobError
     from insight_trace.limits import BLOCKS
@@ -85,29 +55,10 @@ def run(options: argparse.Namespace) -> int:
     ascendc.name_checkout(options.ascendc_root)
     if not 1 <= options.blocks <= BLOCKS:
         raise RequestError(f"--blocks {options.blocks}: from 1 to {BLOCKS:,}", hint="--blocks 8")
-    function = kernel(
-        options.file,
-        options.entry,
-        target=options.target,
-        soc_version=options.soc_version,
-        include_dirs=options.include_dirs,
-        defines=options.defines,
-        core=options.core,
-        seconds=options.time_limit,
-    )
-    replay = function.replay(
-        {name: parse_value(text, name) for name, text in _pairs("--arg", options.arg).items()},
-        blocks=options.blocks,
-        expected={name: Path(text) for name, text in _pairs("--expect", options.expect).items()},
-        output=options.output,
-        preset=options.preset,
-        timing_only=options.timing_only,
-        check=options.check,
-        l2=options.l2,
-        launch=options.launch,
-        force=options.force,
-        also=options.also,
-    )
+    function = call("kernel", options, path=options.file)
+    arguments = {name: parse_value(text, name) for name, text in _pairs("--arg", options.arg).items()}
+    expected = {name: Path(text) for name, text in _pairs("--expect", options.expect).items()}
+    replay = function.replay(**given(function.replay, options, arguments=arguments, expected=expected))
     if options.json:
         print(json.dumps(replay.data(), indent=1))
     else:

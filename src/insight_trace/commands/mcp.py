@@ -14,20 +14,12 @@ from pathlib import Path
 RUNS = "kernels"
 
 
-def prepare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--root", type=Path, default=Path(), metavar="FOLDER", help="the folder that they work in (.)"
-    )
-    parser.add_argument("--http", type=int, metavar="PORT", help="serve HTTP on 127.0.0.1; 0: a free port")
-    parser.add_argument(
-        "--programs",
-        action="store_true",
-        help="also run Python and programs of the folder: exec, scenes, references",
-    )
-    parser.add_argument(
-        "--sandbox", choices=("strict", "default", "off"), default="strict",
-        help="what kernels and tools may see of the machine (default: %(default)s; SECURITY.md)",
-    )  # fmt: skip
+OPTIONS = """
+--root FOLDER  path =.  the folder that they work in (.)
+--http PORT    int      serve HTTP on 127.0.0.1; 0: a free port
+--programs     on       also run Python and programs of the folder: exec, scenes, references
+--sandbox      strict|default|off =strict  what kernels and tools may see of the machine (default: %(default)s; SECURITY.md)
+"""
 
 
 def run(options: argparse.Namespace) -> int:

@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 _CORES_SHOWN = 3
 
 
-def add_also(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--also", metavar="LIST", help="also write the files of other simulators: npusim, perf-sim, pmu"
-    )
-
-
 def show_source(typed: argparse.Namespace, place: Path) -> None:
     """Says of an earlier workspace which text of its kernel is repeated."""
     from insight_trace.replay.workspace import RECORD, source_line

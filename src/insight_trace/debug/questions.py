@@ -15,7 +15,7 @@ from insight_trace.debug.journal import GM
 from insight_trace.debug.moment import Moment, Shown
 from insight_trace.debug.tile_layout import Tile, as_double, is_number, type_name
 from insight_trace.dtypes import TILE_ONLY_TYPES, dtype_named
-from insight_trace.errors import RequestError
+from insight_trace.errors import RequestError, did_you_mean
 from insight_trace.recording.operands import MEMORIES
 from insight_trace.storage import whole_file
 
@@ -59,12 +59,8 @@ class Questions:
     def do(self, name: str, words: list[str]) -> Answer:
         """One command; what it says is plain data."""
         if name not in COMMANDS:
-            import difflib
-
-            near = difflib.get_close_matches(name, COMMANDS, n=1)
-            raise RequestError(
-                f"there is no command '{name}'", hint=f"did you mean {near[0]}?" if near else "help"
-            )
+            hint = did_you_mean(name, COMMANDS, "did you mean {}?") or "help"
+            raise RequestError(f"there is no command '{name}'", hint=hint)
         _, _, body = COMMANDS[name]
         return {"command": " ".join([name, *words]), **body(self, words)}
 

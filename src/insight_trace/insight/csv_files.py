@@ -77,10 +77,9 @@ def read_instruction_csv(path: Path) -> list[ExecutedInstruction]:
     text = regular_text(path, most=TABLE_BYTES, errors="replace")
     found = []
     reader = csv.reader(io.StringIO(text))
-    header = next(reader, None)
-    if header is None or header[:3] != INSTRUCTION_HEADER.split(",")[:3]:
-        raise InputError("this is no instruction CSV: its header is missing", where=f"{path}:1")
     try:
+        if next(reader, [])[:3] != INSTRUCTION_HEADER.split(",")[:3]:
+            raise InputError("this is no instruction CSV: its header is missing", where=f"{path}:1")
         for fields in reader:
             if not fields:
                 continue

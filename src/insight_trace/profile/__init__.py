@@ -199,27 +199,6 @@ def run_profile(
         return _run(request, sources, planned, runner, executor, report, warn)
 
 
-def _on_real_work(
-    request: ProfileRequest,
-    planned: tuple[PlannedKernel, ...],
-    runner: KernelRunner,
-    root: Path,
-    warn: Callable[[str], None],
-) -> tuple[PlannedKernel, ...]:
-    """The kernels on dispatches of the build's own run, where it can be run and the simulator takes them."""
-    made_up = getattr(runner, "why_made_up", f"{runner.name.split()[0]} runs kernels on made-up arguments")
-    return with_workloads(
-        planned,
-        request.build,
-        root / "run",
-        check_choice(request.dispatch),
-        target=request.settings.target,
-        seconds=request.options.seconds,
-        warn=warn,
-        instead=made_up,
-    )
-
-
 def _run(
     request: ProfileRequest,
     sources: tuple[KernelSource, ...],
@@ -244,7 +223,14 @@ def _run(
             planned = select_kernels(plan_kernels(sources, request.build, request.settings), request.funcs)
             planned = tuple(_with_cause(kernel, problems) for kernel in planned)
     if not request.synthetic:
-        planned = _on_real_work(request, planned, runner, root, warn)
+        # on dispatches of the build's own run, where it can be run and the simulator takes them
+        made_up = getattr(
+            runner, "why_made_up", f"{runner.name.split()[0]} runs kernels on made-up arguments"
+        )
+        planned = with_workloads(
+            planned, request.build, root / "run", check_choice(request.dispatch), target=request.settings.target,
+            seconds=request.options.seconds, warn=warn, instead=made_up,
+        )  # fmt: skip
     write_whole(root / ABOUT, _about(root, request, planned, runner), mode=0o600)
     for place in dict.fromkeys((request.build, request.output_root or request.build)):
         try:

@@ -12,7 +12,7 @@ from insight_trace.capture.growing_dump import Ran
 from insight_trace.capture.session import Capture, CaptureOptions, run_capture
 from insight_trace.dump.load import Dump, load_dump
 from insight_trace.errors import InsightTraceError, RequestError
-from insight_trace.model import Dispatch, Scene
+from insight_trace.model import Scene
 from insight_trace.ptoas.planned_kernel import PlannedKernel, ProfileKernel, Workload
 from insight_trace.scene.build_directory import CONFIG, GOLDEN
 from insight_trace.scene.static import load_scene
@@ -46,35 +46,33 @@ def with_workloads(
     A kernel whose arguments were given by hand keeps them. `into` gets one dump per program of the build.
     With `instead`, why the simulator takes no dispatches, nothing is run.
     """
-    able = [k for k in planned if isinstance(k, ProfileKernel) and not k.has_given]
-    programs = {folder: None for k in able if (folder := _program(k.source, build)) is not None}
-    runs = {
-        folder: _BuildRun(None, instead) if instead else _run(folder, into, target, seconds, warn)
-        for folder in programs
-    }
-    for folder, run in runs.items():
-        if run.problem and not instead:
-            warn(
-                f"{folder}: its kernels get made-up arguments, for the build could not be run: {run.problem}"
-            )
+    runs: dict[Path, _BuildRun] = {}
     result: list[PlannedKernel] = []
     for kernel in planned:
+        if not isinstance(kernel, ProfileKernel):
+            result.append(kernel)
+            continue
         folder = _program(kernel.source, build)
-        if not isinstance(kernel, ProfileKernel) or kernel.has_given:
-            why = "" if not isinstance(kernel, ProfileKernel) else "its arguments were given"
+        if kernel.has_given:
+            why = "its arguments were given"
         elif folder is None:
             why = f"there is no {CONFIG} or no {GOLDEN}"
         else:
+            if folder not in runs:
+                runs[folder] = (
+                    _BuildRun(instead, folder) if instead else _run(folder, into, target, seconds, warn)
+                )
+                if runs[folder].problem and not instead:
+                    warn(
+                        f"{folder}: its kernels get made-up arguments, for the build could not be run: "
+                        f"{runs[folder].problem}"
+                    )
             found = runs[folder].of(kernel, choice)
             if found:
                 result += found
                 continue
             why = runs[folder].problem or "the build's run does not dispatch it"
-        result.append(
-            dataclasses.replace(kernel, synthetic_because=why)
-            if isinstance(kernel, ProfileKernel)
-            else kernel
-        )
+        result.append(dataclasses.replace(kernel, synthetic_because=why))
     return tuple(result)
 
 
@@ -88,71 +86,78 @@ def _program(source: Path, build: Path) -> Path | None:
     return None
 
 
+@dataclasses.dataclass(slots=True)
 class _BuildRun:
     """One run of a program, and the dispatches that were taken from it."""
 
-    def __init__(self, scene: Scene | None, problem: str) -> None:
-        self.scene = scene
-        self.problem = problem
-        self.ran: tuple[Ran, ...] = ()
-        self.record: Callable[[Sequence[int]], Dump] | None = None
-        self.passed: bool | None = None
+    problem: str  # why there is none
+    folder: Path
+    scene: Scene | None = None
+    capture: Capture | None = None
+    options: CaptureOptions = dataclasses.field(default_factory=CaptureOptions)
+    whole: Dump | None = None
 
     def of(self, kernel: ProfileKernel, choice: str) -> list[ProfileKernel]:
         """The kernel on the dispatches of that choice; none where the run has none."""
-        if self.scene is None or self.record is None:
+        if self.scene is None or self.capture is None:
             return []
         by_name = {k.name: k for k in self.scene.kernels}
         names = [function.name for function in kernel.functions]
         if not all(name in by_name for name in names):
             return []
         members = {by_name[name].func_id for name in names}
-        mine = [ran for ran in self.ran if set(ran.func_ids) == members]
+        mine = [ran.dispatch_id for ran in self.capture.ran if set(ran.func_ids) == members]
         if not mine:
             return []
-        chosen = _chosen(mine, choice, kernel.name)
-        dump = self.record([ran.dispatch_id for ran in chosen])
-        by_id = {d.dispatch_id: d for d in dump.dispatches}
+        chosen = _chosen([ran for ran in self.capture.ran if ran.dispatch_id in mine], choice, kernel.name)
+        dump = self._recorded(self.capture, chosen)
+        golden, by_id = self.capture.golden, {k.func_id: k for k in self.scene.kernels}
+        found = {d.dispatch_id: d for d in dump.dispatches if d.dispatch_id in chosen}
         return [
             dataclasses.replace(
                 kernel,
-                name=kernel.name if len(chosen) == 1 else f"{kernel.name}.d{ran.dispatch_id}",
-                workload=self._workload(by_id[ran.dispatch_id], dump, mine),
+                name=kernel.name if len(chosen) == 1 else f"{kernel.name}.d{number}",
+                workload=Workload(
+                    kernels=tuple(by_id[func_id] for func_id in found[number].func_ids),
+                    arguments=from_dispatch(found[number], earlier=dump.earlier),
+                    dispatch_id=number,
+                    number=mine.index(number),
+                    count=len(mine),
+                    golden=golden.passed if golden and golden.verdict != "nothing compared" else None,
+                    scene=self.scene,
+                    dispatch=found[number],
+                ),
             )
-            for ran in chosen
+            for number in chosen
         ]
 
-    def _workload(self, dispatch: Dispatch, dump: Dump, mine: Sequence[Ran]) -> Workload:
-        assert self.scene is not None
-        by_id = {k.func_id: k for k in self.scene.kernels}
-        arguments = from_dispatch(dispatch, earlier=dump.earlier)
-        return Workload(
-            kernels=tuple(by_id[func_id] for func_id in dispatch.func_ids),
-            arguments=arguments,
-            dispatch_id=dispatch.dispatch_id,
-            number=[ran.dispatch_id for ran in mine].index(dispatch.dispatch_id),
-            count=len(mine),
-            golden=self.passed,
-            scene=self.scene,
-            dispatch=dispatch,
-        )
+    def _recorded(self, capture: Capture, dispatches: Sequence[int]) -> Dump:
+        """A dump with these dispatches: that of the run, or of one more that records them alone."""
+        assert capture.directory is not None
+        if capture.level == 2:
+            self.whole = self.whole or load_dump(capture.directory, capture.scene)
+            return self.whole
+        name = "_".join(map(str, dispatches[:4]))
+        again = dataclasses.replace(self.options, only_dispatches=tuple(dispatches), golden=False)
+        place = capture.directory.with_name(f"{capture.directory.name}_{name}")
+        part = run_capture(self.folder, None, place, again)
+        if part.directory is None:
+            why = part.failure or part.note
+            raise RequestError(f"dispatch {name} of {self.folder} cannot be recorded: {why}")
+        return load_dump(part.directory, capture.scene)
 
 
-def _chosen(mine: Sequence[Ran], choice: str, name: str) -> list[Ran]:
-    if choice == "all":
-        return list(mine)
-    if choice == "first":
-        return [mine[0]]
+def _chosen(mine: Sequence[Ran], choice: str, name: str) -> list[int]:
+    """Dispatches of a kernel, by their ids."""
     by_cycles = sorted(mine, key=lambda ran: (ran.cycles, ran.dispatch_id))
-    if choice == "slowest":
-        return [by_cycles[-1]]
-    if choice == "median":
-        return [by_cycles[(len(by_cycles) - 1) // 2]]
-    if int(choice) >= len(mine):
+    named = {"first": mine[0], "slowest": by_cycles[-1], "median": by_cycles[(len(by_cycles) - 1) // 2]}
+    if choice == "all":
+        return [ran.dispatch_id for ran in mine]
+    if choice not in named and int(choice) >= len(mine):
         raise RequestError(
             f"--dispatch {choice}: {name} is dispatched {len(mine)} times", hint=f"0 to {len(mine) - 1}"
         )
-    return [mine[int(choice)]]
+    return [(named.get(choice) or mine[int(choice)]).dispatch_id]
 
 
 def _run(folder: Path, into: Path, target: str, seconds: float, warn: Callable[[str], None]) -> _BuildRun:
@@ -167,40 +172,13 @@ def _run(folder: Path, into: Path, target: str, seconds: float, warn: Callable[[
         if capture.directory is None and capture.failure is not None and "payload" in capture.failure.message:
             capture = run_capture(folder, None, dump, dataclasses.replace(whole, level=3))
     except InsightTraceError as error:
-        return _BuildRun(None, str(error))
+        return _BuildRun(str(error), folder)
     if capture.failure is not None or capture.directory is None:
-        why = str(capture.failure or capture.note)
         shutil.rmtree(dump, ignore_errors=True)
-        return _BuildRun(None, f"the build's run failed: {why}")
+        return _BuildRun(f"the build's run failed: {capture.failure or capture.note}", folder)
     if capture.golden is not None and not capture.golden.passed:
         warn(f"{folder}: its run does not give what its golden says: {capture.golden.message}")
-    run = _BuildRun(scene, "")
-    run.ran = capture.ran
-    compared = capture.golden is not None and capture.golden.verdict != "nothing compared"
-    run.passed = capture.golden.passed if capture.golden is not None and compared else None
-    run.record = _recorder(capture, folder, dump, whole)
-    return run
-
-
-def _recorder(
-    capture: Capture, folder: Path, dump: Path, options: CaptureOptions
-) -> Callable[[Sequence[int]], Dump]:
-    loaded: dict[str, Dump] = {}
-
-    def record(dispatches: Sequence[int]) -> Dump:
-        if capture.level == 2:
-            if "whole" not in loaded:
-                assert capture.directory is not None
-                loaded["whole"] = load_dump(capture.directory, capture.scene)
-            return loaded["whole"]
-        name = "_".join(map(str, dispatches[:4]))
-        again = dataclasses.replace(options, only_dispatches=tuple(dispatches), golden=False)
-        part = run_capture(folder, None, dump.with_name(f"{dump.name}_{name}"), again)
-        if part.directory is None:
-            raise RequestError(f"dispatch {name} of {folder} cannot be recorded: {part.failure or part.note}")
-        return load_dump(part.directory, capture.scene)
-
-    return record
+    return _BuildRun("", folder, scene, capture, whole)
 
 
 def workload_columns(kernel: ProfileKernel) -> Mapping[str, str]:

@@ -24,26 +24,10 @@ POINTER = "latest_all_funcs_kernel_insight_export_root.txt"
 
 # The columns that readers of the existing tool know, in its order; ours come after them.
 COLUMNS = (
-    "func",
-    "status",
-    "source_cpp",
-    "symbol",
-    "demangled",
-    "app",
-    "kernel_lib",
-    "case_dir",
-    "build_dir",
-    "collect_dir",
-    "export_dir",
-    "export_src",
-    "artifact_count",
-    "trace_json",
-    "visualize_data_bin",
-    "core_trace_count",
-    "instr_csv_count",
-    "duration_sec",
-    "message",
-)
+    "func", "status", "source_cpp", "symbol", "demangled", "app", "kernel_lib", "case_dir", "build_dir", "collect_dir",
+    "export_dir", "export_src", "artifact_count", "trace_json", "visualize_data_bin", "core_trace_count",
+    "instr_csv_count", "duration_sec", "message",
+)  # fmt: skip
 OUR_COLUMNS = (
     "kind",
     "arch",

@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -73,21 +73,13 @@ class MsprofRunner:
         self._stopped = threading.Event()
 
     @property
-    def pto_isa_root(self) -> Path:
-        return self.simulator.pto_isa_root
-
-    def require(self, arches: Iterable[str]) -> None:
-        """Raises what keeps kernels of these targets from running, before anything is built."""
-        self.simulator.require(arches)
-
-    @property
     def name(self) -> str:
         found = [
             f"CANN {ready.toolkit.version or ready.toolkit.home} {ready.soc_version}"
             for _, ready in sorted(self.simulator.found.items())
         ]
         options = self.options
-        parts = [f"msprof {', '.join(found)}", f"pto-isa {self.pto_isa_root}"]
+        parts = [f"msprof {', '.join(found)}", f"pto-isa {self.simulator.pto_isa_root}"]
         parts += [f"generator of {options.ptoas_root}"] if options.ptoas_root else []
         parts += [self.aicore_arch] if self.aicore_arch else []
         parts += [f"{options.launch_count} launches"] if options.launch_count != 1 else []
@@ -99,7 +91,7 @@ class MsprofRunner:
 
     def digest(self, kernel: ProfileKernel) -> str:
         """Every file that the vendor's compiler may include counts."""
-        return fingerprint(kernel, self.name, (self.pto_isa_root / "include",))
+        return fingerprint(kernel, self.name, (self.simulator.pto_isa_root / "include",))
 
     def call(self, kernel: ProfileKernel, places: Places) -> Callable[[], RunOutcome]:
         return functools.partial(self.run, kernel, places)
@@ -136,17 +128,11 @@ class MsprofRunner:
             return own_case(
                 kernel, places.case, places.build, aicore_arch=arch, debug_lines=self.options.debug_lines
             )
+        log, how = places.logs / "generate.log", {"soc_version": ready.soc_version, "aicore_arch": arch}
         return foreign_case(
-            self.options.ptoas_root,
-            kernel,
-            places.case,
-            places.build,
-            places.logs / "generate.log",
-            soc_version=ready.soc_version,
-            aicore_arch=arch,
-            timeout=self.options.step_seconds,
-            stop=self._stopped,
-        )
+            self.options.ptoas_root, kernel, places.case, places.build, log,
+            **how, timeout=self.options.step_seconds, stop=self._stopped,
+        )  # fmt: skip
 
     def _build(self, case: LauncherCase, ready: Ready, places: Places, workplace: Workplace) -> list[str]:
         """Builds, unless an earlier run of the same kernel has done so; returns what to warn about."""
@@ -155,7 +141,7 @@ class MsprofRunner:
         if places.mark and _read(stamp) == places.mark and all(path.is_file() for path in files):
             return []
         stamp.unlink(missing_ok=True)
-        defines = {"SOC_VERSION": ready.soc_version, "PTO_ISA_ROOT": str(self.pto_isa_root)}
+        defines = {"SOC_VERSION": ready.soc_version, "PTO_ISA_ROOT": str(self.simulator.pto_isa_root)}
         if self.options.ptoas_root is not None:
             # PTOAS's build file does not look for the simulator's libraries where x86_64 hosts keep them.
             defines["CMAKE_EXE_LINKER_FLAGS"] = f"-L{ready.simulator_lib}"
@@ -223,43 +209,24 @@ class MsprofRunner:
         except JobError as error:
             return RunOutcome(COLLECT_FAILED, str(error), warnings=warnings, facts=facts)
         places.step("export")
-        message = "" if collected.exported else "collect produced traces directly"
-        return self._figures(
-            kernel, collected.directory, places, (*warnings, *collected.warnings), facts, message
+        outcome = RunOutcome(
+            EXPORTED,
+            "" if collected.exported else "collect produced traces directly",
+            warnings=(*warnings, *collected.warnings),
+            facts=facts,
         )
-
-    def _figures(
-        self,
-        kernel: ProfileKernel,
-        directory: Path,
-        places: Places,
-        warnings: tuple[str, ...],
-        facts: dict[str, str],
-        message: str,
-    ) -> RunOutcome:
         from insight_trace.insight.reader import open_trace
 
         try:
-            trace = replace(open_trace(directory), path=None)
+            trace = replace(open_trace(collected.directory), path=None)
             about = {"source": str(kernel.source), "simulator": self.name}
             write_figures(trace, places.folder, kernel.name, about)
         except InputError as error:  # Insight may still open it
-            return RunOutcome(
-                EXPORTED,
-                message,
-                warnings=(*warnings, f"no clean trace: {error.what}"),
-                facts=facts,
-            )
+            said = (*outcome.warnings, f"no clean trace: {error.what}")
+            return dataclasses.replace(outcome, warnings=said)
         pipes = core_pipes(trace.instructions)
-        return RunOutcome(
-            EXPORTED,
-            message,
-            cycles_of(trace.instructions),
-            bound_by(pipes),
-            pipes,
-            warnings,
-            facts,
-        )
+        cycles = cycles_of(trace.instructions)
+        return dataclasses.replace(outcome, cycles=cycles, bound_by=bound_by(pipes), pipes=pipes)
 
 
 def kernel_symbol(case: LauncherCase, environment: Mapping[str, str]) -> tuple[str, str]:
@@ -323,18 +290,14 @@ def find_generator(root: Path) -> Path:
     return path
 
 
-def generate_case(
-    root: Path,
-    kernel: ProfileKernel,
-    out: Path,
-    log: Path,
-    *,
-    soc_version: str,
-    aicore_arch: str,
-    timeout: float,
-    stop: threading.Event | None = None,
-) -> Path:
-    """The directory of the test case. Where below `out` the generator puts it is its own affair."""
+def foreign_case(
+    root: Path, kernel: ProfileKernel, out: Path, build: Path, log: Path,
+    *, soc_version: str, aicore_arch: str, timeout: float, stop: threading.Event | None = None,
+) -> LauncherCase:  # fmt: skip
+    """PTOAS's own test case of a kernel, and what comes of it in `build`.
+
+    Where below `out` the generator puts it is its own affair.
+    """
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True, mode=0o700)
     name = _case_name(kernel)
@@ -346,34 +309,14 @@ def generate_case(
     found = sorted(path.parent for path in out.rglob("main.cpp"))
     if len(found) != 1:
         raise JobError(f"PTOAS's generator left {len(found)} test cases below {out}", where=str(log))
-    return found[0]
-
-
-def foreign_case(
-    root: Path,
-    kernel: ProfileKernel,
-    out: Path,
-    build: Path,
-    log: Path,
-    *,
-    soc_version: str,
-    aicore_arch: str,
-    timeout: float,
-    stop: threading.Event | None = None,
-) -> LauncherCase:
-    """PTOAS's own test case of a kernel, and what comes of it in `build`."""
-    how = {"soc_version": soc_version, "aicore_arch": aicore_arch}
-    directory = generate_case(root, kernel, out, log, **how, timeout=timeout, stop=stop)
-    name = _case_name(kernel)
-    text = (directory / "main.cpp").read_text(encoding="utf-8", errors="replace")
     functions = (function.name for function in kernel.functions)
     return LauncherCase(
-        directory,
+        found[0],
         f"{name}_sim",
         build / f"lib{name}_kernel.so",
         build / f"{name}_sim",
         tuple(dict.fromkeys((kernel.entry, kernel.source.stem, *functions))),
-        input_sizes(text),
+        input_sizes((found[0] / "main.cpp").read_text(encoding="utf-8", errors="replace")),
         debug_lines=False,  # its build file has no such switch
     )
 

@@ -191,20 +191,13 @@ class ProfileRun:
         `report` is called from the threads that run kernels too, one call at a time.
         """
         executor = executor or Local(1)
-        told = threading.Lock()
+        told, rows, total = threading.Lock(), dict[str, ManifestRow](), len(kernels)
 
-        def tell(progress: Progress) -> None:
+        def tell(
+            kernel: str, step: str, row: ManifestRow | None = None, done: int = 0, kept: bool = False
+        ) -> None:
             with told:
-                report(progress)
-
-        for directory in (self.root, self.root / "funcs", self.root / "logs"):
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for leftover in (self.root / "funcs").glob(".*"):  # of a run that was killed
-            shutil.rmtree(leftover, ignore_errors=True)
-        earlier = read_manifest(self.root) if resume else {}
-        rows: dict[str, ManifestRow] = {}
-        waiting: list[tuple[ProfileKernel, str]] = []
-        total = len(kernels)
+                report(Progress(kernel, step, done or len(rows), total, row, kept))
 
         def write() -> None:
             write_books(self.root, (rows[k.name] for k in kernels if k.name in rows), total)
@@ -212,64 +205,38 @@ class ProfileRun:
         def book(row: ManifestRow) -> None:
             rows[row.func] = row
             write()
-            tell(Progress(row.func, row.status, len(rows), total, row))
+            tell(row.func, row.status, row)
 
-        reused: set[str] = set()
+        for directory in (self.root, self.root / "funcs", self.root / "logs"):
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for leftover in (self.root / "funcs").glob(".*"):  # of a run that was killed
+            shutil.rmtree(leftover, ignore_errors=True)
+        earlier = read_manifest(self.root) if resume else {}
+        waiting: deque[tuple[ProfileKernel, str]] = deque()
         marks = self._marks([k for k in kernels if isinstance(k, ProfileKernel)], executor.width)
         for kernel in kernels:
-            if isinstance(kernel, BrokenKernel):
-                columns = {"source_cpp": str(kernel.source), "message": kernel.problem}
-                columns |= {"kind": kernel.kind, "arch": kernel.arch}
-                rows[kernel.name] = ManifestRow(kernel.name, FAILED, columns)
-                continue
-            mark = marks[kernel.name]
-            if isinstance(mark, InsightTraceError):
-                columns = {"source_cpp": str(kernel.source), "message": str(mark)}
-                rows[kernel.name] = ManifestRow(kernel.name, FAILED, columns)
-                continue
+            mark = kernel.problem if isinstance(kernel, BrokenKernel) else marks[kernel.name]
             old = earlier.get(kernel.name)
-            if old is not None and finished(old, mark):
+            if isinstance(kernel, BrokenKernel) or isinstance(mark, InsightTraceError):
+                rows[kernel.name] = _not_run(kernel, FAILED, str(mark))
+            elif old is not None and finished(old, mark):
                 rows[kernel.name] = old
-                reused.add(kernel.name)
             else:
                 waiting.append((kernel, mark))
         if rows:
             write()  # at once: who is killed in between must not find fewer than before
         for number, row in enumerate(list(rows.values()), 1):
-            tell(Progress(row.func, row.status, number, total, row, row.func in reused))
+            tell(row.func, row.status, row, number, row is earlier.get(row.func))
+
         failed = any(not row.exported for row in rows.values())
-        self._work(waiting, executor, keep_going, failed, book, tell, rows, total)
-        return ProfileResult(self.root, tuple(rows[kernel.name] for kernel in kernels))
-
-    def _marks(self, kernels: Sequence[ProfileKernel], width: int) -> dict[str, str | InsightTraceError]:
-        """The digest of each kernel's job; what compiles for it is kept for its run."""
-
-        marks = Local(width, threads=True).run(self.runner.digest, kernels, str, ahead=1)
-        return {kernels[place].name: mark for place, mark in marks}
-
-    def _work(
-        self,
-        waiting: list[tuple[ProfileKernel, str]],
-        executor: Executor,
-        keep_going: bool,
-        failed: bool,
-        book: Callable[[ManifestRow], None],
-        report: Callable[[Progress], None],
-        rows: dict[str, ManifestRow],
-        total: int,
-    ) -> None:
-        def following(kernel: str) -> Callable[[str], None]:
-            return lambda step: report(Progress(kernel, step, len(rows), total))
-
-        queue, begun = deque(waiting), {}
+        begun, first = dict[int, _Begun](), len(waiting)
 
         def calls() -> Iterator[Callable[[], RunOutcome]]:
-            number = 0
-            while queue and (keep_going or not failed):
-                kernel, mark = queue.popleft()
-                report(Progress(kernel.name, "running", len(rows), total))
-                begun[number], call = self._begin(kernel, mark, following(kernel.name))
-                number += 1
+            while waiting and (keep_going or not failed):
+                kernel, mark = waiting.popleft()
+                tell(kernel.name, "running")
+                number = first - len(waiting) - 1
+                begun[number], call = self._begin(kernel, mark, functools.partial(tell, kernel.name))
                 yield call
 
         try:
@@ -281,10 +248,24 @@ class ProfileRun:
             for left in begun.values():  # nobody waits for them any more
                 with contextlib.suppress(_NotExported):
                     left.folder.__exit__(_NotExported, _NotExported(), None)
-        for kernel, _ in queue:
-            columns = {"source_cpp": str(kernel.source), "kind": kernel.kind.value, "arch": kernel.arch}
-            message = "not run: another kernel failed before, and --no-keep-going was given"
-            book(ManifestRow(kernel.name, SKIPPED, columns | {"message": message}))
+        for kernel, _ in waiting:
+            book(
+                _not_run(
+                    kernel, SKIPPED, "not run: another kernel failed before, and --no-keep-going was given"
+                )
+            )
+        return ProfileResult(self.root, tuple(rows[kernel.name] for kernel in kernels))
+
+    def _marks(self, kernels: Sequence[ProfileKernel], width: int) -> dict[str, str | InsightTraceError]:
+        """The digest of each kernel's job; what compiles for it is kept for its run."""
+        marks = Local(width, threads=True).run(self.runner.digest, kernels, str, ahead=1)
+        return {kernels[place].name: mark for place, mark in marks}
+
+
+def _not_run(kernel: PlannedKernel, status: str, message: str) -> ManifestRow:
+    kind = kernel.kind if isinstance(kernel, BrokenKernel) else kernel.kind.value
+    columns = {"source_cpp": str(kernel.source), "kind": kind, "arch": kernel.arch, "message": message}
+    return ManifestRow(kernel.name, status, columns)
 
 
 def _run(call: Callable[[], RunOutcome]) -> RunOutcome:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from insight_trace.errors import InputError
 from insight_trace.limits import BUFFER_BYTES
 from insight_trace.ptoas.planned_kernel import BufferArg, Content
-from insight_trace.reading import load_npy
+from insight_trace.reading import load_npy, readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,7 +111,5 @@ def read_array(path: Path) -> NDArray[Any]:
 
     if path.suffix == ".pt":
         return read_torch_file(path)
-    try:
+    with readable(path):
         return load_npy(path)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", where=str(path)) from None

@@ -14,22 +14,12 @@ from pathlib import Path
 
 from insight_trace.errors import InputError
 from insight_trace.limits import SOURCE_BYTES
-from insight_trace.reading import regular_text
+from insight_trace.reading import readable, regular_text
 
 _DEVICE = frozenset({"AICORE", "__aicore__", "__global__", "aicore"})
-_QUALIFIERS = frozenset(
-    {
-        "const",
-        "volatile",
-        "__restrict__",
-        "__restrict",
-        "restrict",
-        "struct",
-        "typename",
-        "__gm__",
-        "__ubuf__",
-    }
-)
+_QUALIFIERS = frozenset({
+    "const", "volatile", "__restrict__", "__restrict", "restrict", "struct", "typename", "__gm__", "__ubuf__",
+})  # fmt: skip
 _NOISE = re.compile(
     r"""(?P<comment>//(?:[^\n\\]|\\[\s\S])*|/\*[\s\S]*?(?:\*/|\Z))
     |(?P<raw>R"(?P<tag>[^()\s\\]{0,16})\([\s\S]*?\)(?P=tag)")
@@ -242,10 +232,8 @@ def parse_cpp(text: str) -> CppSource:
 
 def read_cpp(path: Path) -> CppSource:
     """The kernels that a C++ file defines; a file without one is an error."""
-    try:
+    with readable(path):
         text = regular_text(path, most=SOURCE_BYTES, errors="replace")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
     source = parse_cpp(text)
     if not source.kernels:
         raise InputError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from insight_trace.chips import arch_named
-from insight_trace.errors import InputError, InsightTraceError, RequestError
+from insight_trace.errors import InputError, InsightTraceError, RequestError, did_you_mean
 from insight_trace.model import CoreType
 from insight_trace.ptoas.cpp_signature import (
     CppFunction,
@@ -21,7 +21,7 @@ from insight_trace.ptoas.cpp_signature import (
 )
 from insight_trace.ptoas.discovery import KernelSource, unique_names
 from insight_trace.ptoas.element_types import is_pointer, pointee
-from insight_trace.ptoas.launch_arguments import KernelArguments, Wishes, kernel_arguments
+from insight_trace.ptoas.launch_arguments import Wishes, kernel_arguments
 from insight_trace.ptoas.planned_kernel import BrokenKernel, KernelArg, PlannedKernel, ProfileKernel
 from insight_trace.ptoas.pto_facts import Facts
 from insight_trace.ptoas.pto_parser import read_pto
@@ -153,26 +153,11 @@ def _planned(name: str, item: _Found, build: Path, settings: Settings) -> Planne
     except InsightTraceError as error:
         return BrokenKernel(name, source.cpp, str(error), arch=settings.target or "?")
     arch, notes = _arch(module, source.cpp, build, settings)
-    return _kernel(name, kernel, item, prepared, arch, notes, settings.seed)
-
-
-def _kernel(
-    name: str,
-    kernel: CppKernel,
-    item: _Found,
-    prepared: KernelArguments,
-    arch: str,
-    notes: tuple[str, ...],
-    seed: int,
-) -> ProfileKernel:
-    source, facts = item.source, prepared.facts
-    assert source.cpp is not None
-    assert source.pto is not None
-    kind = CoreType.MIX if len(kernel.functions) > 1 else kind_of(facts, item.sections)
+    facts = prepared.facts
     return ProfileKernel(
         name,
         kernel.name,
-        kind,
+        CoreType.MIX if len(kernel.functions) > 1 else kind_of(facts, item.sections),
         arch,
         source.cpp,
         source.pto,
@@ -180,7 +165,7 @@ def _kernel(
         prepared.arguments,
         facts.cube,
         facts.vector,
-        seed,
+        settings.seed,
         (*notes, *prepared.warnings),
         has_operations=bool(facts.operations),
     )
@@ -227,10 +212,7 @@ def select_kernels(planned: Sequence[PlannedKernel], wanted: Sequence[str]) -> t
             k.name for k in planned if word in (k.source.stem, getattr(k, "entry", ""))
         ]
         if not hits:
-            import difflib
-
-            near = difflib.get_close_matches(word, [k.name for k in planned], n=1)
-            guess = f"did you mean '{near[0]}'? " if near else ""
+            guess = did_you_mean(word, [k.name for k in planned])
             raise RequestError(
                 f"--func {word}: the build has no such kernel", hint=f"{guess}--list-funcs lists them"
             )

@@ -19,41 +19,12 @@ from insight_trace.ptoas.pto_syntax import Module, Operation
 _SLOTS_ONE_WAY = 8
 _SLOTS_BOTH_WAYS = 4
 # Tile operations that move or name data; every other `pto.t*` computes.
-_MOVES = frozenset(
-    {
-        "tload",
-        "tstore",
-        "tstore_fp",
-        "tmov",
-        "textract",
-        "tinsert",
-        "treshape",
-        "tassign",
-        "tprefetch",
-        "tprint",
-        "tsync",
-        "tgetval",
-        "tsetval",
-        "tpush",
-        "tpop",
-        "tfree",
-        "tpush_to_aiv",
-        "tpush_to_aic",
-        "tpop_from_aiv",
-        "tpop_from_aic",
-        "tfree_from_aiv",
-        "tfree_from_aic",
-        "tget_scale_addr",
-        "tput",
-        "tget",
-        "tput_async",
-        "tget_async",
-        "tnotify",
-        "twait",
-        "ttest",
-        "test_async_event",
-    }
-)
+_MOVES = frozenset({
+    "tload", "tstore", "tstore_fp", "tmov", "textract", "tinsert", "treshape", "tassign", "tprefetch", "tprint",
+    "tsync", "tgetval", "tsetval", "tpush", "tpop", "tfree", "tpush_to_aiv", "tpush_to_aic", "tpop_from_aiv",
+    "tpop_from_aic", "tfree_from_aiv", "tfree_from_aic", "tget_scale_addr", "tput", "tget", "tput_async", "tget_async",
+    "tnotify", "twait", "ttest", "test_async_event",
+})  # fmt: skip
 _CUBE_WORK = ("pto.tmatmul", "pto.tgemv")
 _TILE_SIZE = re.compile(r"\b(rows|cols)\s*=\s*([0-9]{1,15})\b")
 _TILE_PLACE = re.compile(r"\bloc\s*=\s*(\w+)")

@@ -10,7 +10,7 @@ from msgspec import Struct
 from insight_trace.dump.dump_place import find_manifest
 from insight_trace.dump.load import Dump, load_dump
 from insight_trace.dump.manifest_reader import open_manifest
-from insight_trace.errors import InputError, RequestError
+from insight_trace.errors import InputError, RequestError, did_you_mean
 from insight_trace.model import Case, CoreType, Dispatch, Kernel, Scene
 
 
@@ -75,10 +75,7 @@ def _by_name(scene: Scene, name: str) -> Kernel:
         raise RequestError(
             f"{scene.name} has {len(found)} kernels called '{name}'", hint=f"use --func-id: {ids}"
         )
-    import difflib
-
-    near = difflib.get_close_matches(name, [kernel.name for kernel in scene.kernels], n=1)
-    guess = f"did you mean '{near[0]}'? " if near else ""
+    guess = did_you_mean(name, [kernel.name for kernel in scene.kernels])
     raise RequestError(f"{scene.name} has no kernel '{name}'", hint=f"{guess}it has: {_listed(scene)}")
 
 

@@ -37,7 +37,7 @@ from insight_trace.job import ENTRY_SHOWN, Job
 from insight_trace.limits import RECORD_BYTES, SOURCE_BYTES, cut
 from insight_trace.model import Case, CoreType, Kernel, Scene
 from insight_trace.options import RunOptions
-from insight_trace.reading import read_regular
+from insight_trace.reading import load_json, read_regular
 from insight_trace.simulate.embedded.sandbox import Sandbox
 from insight_trace.storage import write_whole
 
@@ -294,12 +294,7 @@ def read_record(workspace: Path, *, current: bool = False) -> tuple[Job, dict[st
     them, or of what they include, is another now.
     """
     path = workspace / RECORD
-    try:
-        record = json.loads(read_regular(path, most=RECORD_BYTES).decode("utf-8"))
-    except OSError as error:
-        raise InputError(f"the record cannot be read: {error.strerror}", where=str(path)) from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not a JSON file: {cut(str(error))}", where=str(path)) from None
+    record = load_json(path, most=RECORD_BYTES)
     if not isinstance(record, Mapping) or record.get("version") != _VERSION:
         raise InputError(f"not a replay record of version {_VERSION}", where=str(path))
     try:

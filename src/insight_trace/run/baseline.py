@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -157,16 +157,13 @@ def differences(
     """Every change, the worse ones first; cases are matched by scene, case and chip."""
     before = {(case.name, case.chip): case for case in baseline}
     after = {(case.name, case.chip): case for case in now}
-    found = []
+    found: list[BaselineChange] = []
     for key, case in after.items():
         if key in before:
             found += _case(before[key], case, threshold)
         else:
-            found.append(
-                BaselineChange(
-                    case.name, "", "new", f"{case.name} on {case.chip} is not in the baseline", False
-                )
-            )
+            text = f"{case.name} on {case.chip} is not in the baseline"
+            found.append(BaselineChange(case.name, "", "new", text, False))
     found += [
         BaselineChange(case.name, "", "gone", f"{case.name} on {case.chip} was not run", True)
         for key, case in before.items()
@@ -175,63 +172,41 @@ def differences(
     return sorted(found, key=lambda change: not change.worse)
 
 
-def _case(before: CaseFigures, now: CaseFigures, threshold: float) -> list[BaselineChange]:
-    found = []
+def _case(before: CaseFigures, now: CaseFigures, threshold: float) -> Iterator[BaselineChange]:
     if before.verdict != now.verdict:
-        worse = now.verdict != "passed"
-        found.append(
-            BaselineChange(
-                now.name, "", "verdict", f"golden: {before.verdict} before, {now.verdict} now", worse
-            )
-        )
+        text = f"golden: {before.verdict} before, {now.verdict} now"
+        yield BaselineChange(now.name, "", "verdict", text, now.verdict != "passed")
     for name, kernel in now.kernels.items():
-        if name in before.kernels:
-            found += _kernel(now.name, name, before.kernels[name], kernel, threshold)
-        else:
-            found.append(
-                BaselineChange(now.name, name, "new", f"{name} is not in the baseline", False, kernel.source)
+        if name not in before.kernels:
+            yield BaselineChange(
+                now.name, name, "new", f"{name} is not in the baseline", False, kernel.source
             )
+            continue
+        for what, text, worse in _kernel(before.kernels[name], kernel, threshold):
+            yield BaselineChange(now.name, name, what, f"{name}: {text}", worse, kernel.source)
     for name, kernel in before.kernels.items():
         if name not in now.kernels:
-            found.append(
-                BaselineChange(
-                    now.name, name, "gone", f"{name} is not dispatched any more", True, kernel.source
-                )
+            yield BaselineChange(
+                now.name, name, "gone", f"{name} is not dispatched any more", True, kernel.source
             )
-    return found
 
 
-def _kernel(
-    case: str, name: str, before: KernelFigures, now: KernelFigures, threshold: float
-) -> list[BaselineChange]:
-    found = []
+def _kernel(before: KernelFigures, now: KernelFigures, threshold: float) -> Iterator[tuple[str, str, bool]]:
+    """What changed in a kernel, in words, and whether it is worse."""
     if before.dispatches != now.dispatches:
-        text = f"{name}: {before.dispatches:,} dispatches before, {now.dispatches:,} now"
-        found.append(
-            BaselineChange(case, name, "dispatches", text, now.dispatches > before.dispatches, now.source)
-        )
-    for what, old, new in (
-        ("all dispatches", before.cycles, now.cycles),
-        ("the slowest", before.most, now.most),
-    ):
-        if old == new:
-            continue
-        change = new / old - 1 if old else float("inf")
-        text = f"{name}: {what} {old:,} cycles before, {new:,} now ({change:+.2%})"
-        found.append(
-            BaselineChange(
-                case, name, "slower" if new > old else "faster", text, change > threshold, now.source
-            )
-        )
+        text = f"{before.dispatches:,} dispatches before, {now.dispatches:,} now"
+        yield "dispatches", text, now.dispatches > before.dispatches
+    figures = (("all dispatches", before.cycles, now.cycles), ("the slowest", before.most, now.most))
+    for what, old, new in figures:
+        if old != new:
+            change = new / old - 1 if old else float("inf")
+            text = f"{what} {old:,} cycles before, {new:,} now ({change:+.2%})"
+            yield "slower" if new > old else "faster", text, change > threshold
     for kind in sorted({*before.findings, *now.findings}):
         old, new = before.findings.get(kind, 0), now.findings.get(kind, 0)
         if old != new:
-            text = f"{name}: {kind}: {old} before, {new} now"
             worse = new > old and not kind.startswith("note ")
-            found.append(
-                BaselineChange(case, name, "finding" if new > old else "fixed", text, worse, now.source)
-            )
-    return found
+            yield "finding" if new > old else "fixed", f"{kind}: {old} before, {new} now", worse
 
 
 # --- the figures of a case that a gate looks at: exact cycles, the golden's verdict, what the checker says

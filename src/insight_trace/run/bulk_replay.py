@@ -145,13 +145,9 @@ def sampled(forms: Sequence[Hashable], count: int) -> list[int]:
 def run_replay_job(job: ReplayJob) -> ReplayRow:
     """Simulates the dispatch and compares its outputs with what was recorded. What goes wrong is its verdict."""
     try:
-        return _replayed(job)
+        done = execute(job.job, job.options, record=False)
     except InsightTraceError as error:
         return _row(job, FAILED, why=str(error).splitlines()[0])
-
-
-def _replayed(job: ReplayJob) -> ReplayRow:
-    done = execute(job.job, job.options, record=False)
     run, checks = done.simulation, done.checks
     assert run is not None
     if run.failure is not None:

@@ -10,7 +10,7 @@ import msgspec
 
 from insight_trace.errors import InputError
 from insight_trace.limits import TABLE_BYTES
-from insight_trace.reading import read_regular
+from insight_trace.reading import read_regular, readable
 
 SWIMLANES = ("chip_swimlane_records.json", "l2_swimlane_records.json", "l2_perf_records.json")
 
@@ -66,10 +66,10 @@ def find_records(folder: Path) -> Records:
 
 
 def _read(path: Path, what: str) -> dict[str, Any]:
+    with readable(path, f"the {what}"):
+        text = read_regular(path, most=TABLE_BYTES)
     try:
-        content = msgspec.json.decode(read_regular(path, most=TABLE_BYTES))
-    except OSError as error:
-        raise InputError(f"the {what} cannot be read: {error.strerror}", where=str(path)) from None
+        content = msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"the {what} is not JSON: {error}", where=str(path)) from None
     if not isinstance(content, dict):

@@ -175,18 +175,8 @@ _MOST_BARS = 20_000  # that the page draws; timeline.json has all
 
 _PAGE, _SCRIPT = (Path(__file__).with_name(f"run_page.{kind}") for kind in ("html", "js"))
 _FACTS = (
-    "cycles",
-    "mhz",
-    "chip",
-    "dispatches",
-    "distinct",
-    "path",
-    "kernels",
-    "case",
-    "scene",
-    "bound",
-    "occupancy",
-)
+    "cycles", "mhz", "chip", "dispatches", "distinct", "path", "kernels", "case", "scene", "bound", "occupancy",
+)  # fmt: skip
 
 
 def page_text(run: WholeRun, data: dict[str, Any], folder: Path) -> str:

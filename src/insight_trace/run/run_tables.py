@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,14 +78,8 @@ def kernel_rows(
         if number < most_asked:
             progress(f"without {row.name}")
             total = without(run, np.flatnonzero((names == row.name) & kernels))
-        asked.append(_with_total(row, total))
+        asked.append(replace(row, without=total))
     return asked
-
-
-def _with_total(row: KernelRow, total: int | None) -> KernelRow:
-    import dataclasses
-
-    return dataclasses.replace(row, without=total)
 
 
 def _cycles(run: WholeRun) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -170,8 +164,6 @@ def bound_by(run: WholeRun, rows: Sequence[KernelRow]) -> str:
 
 def as_data(run: WholeRun, rows: list[KernelRow]) -> dict[str, Any]:
     """All of it, for `--json` and run.json."""
-    import dataclasses
-
     graph = run.graph
     chain = longest_chain(run.work)
     return {
@@ -190,7 +182,7 @@ def as_data(run: WholeRun, rows: list[KernelRow]) -> dict[str, Any]:
         "kernels_ran": graph.ran,
         "why_kernels_ran": graph.why_ran,
         "golden": None if graph.golden is None or not graph.golden.compared else graph.golden.passed,
-        "machine": dataclasses.asdict(run.machine),
+        "machine": asdict(run.machine),
         "longest_chain": chain.cycles,
         "longest_chain_tasks": [f"0x{int(graph.tasks['id'][task]):016x}" for task in chain.tasks],
         "bound": bound_by(run, rows),
@@ -198,7 +190,7 @@ def as_data(run: WholeRun, rows: list[KernelRow]) -> dict[str, Any]:
         "occupancy": occupancy(run),
         "kernels": [
             {
-                **dataclasses.asdict(row),
+                **asdict(row),
                 "func_ids": list(row.func_ids),
                 "path_share": row.on_path / max(run.total, 1),
                 "slowest_task_id": f"0x{int(graph.tasks['id'][row.slowest]):016x}",

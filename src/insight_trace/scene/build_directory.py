@@ -19,7 +19,7 @@ from insight_trace.chips import arch_named
 from insight_trace.errors import InputError, RequestError
 from insight_trace.limits import SCENE_BYTES
 from insight_trace.model import Case, Orchestration, Scene
-from insight_trace.reading import is_file, load_json, read_regular
+from insight_trace.reading import is_file, load_json, read_regular, readable
 from insight_trace.scene.declarations import read_callable
 from insight_trace.scene.evaluate import Evaluator, Unreadable
 
@@ -125,10 +125,10 @@ def _with_outputs(orchestration: Orchestration | None, golden: GoldenFile | None
 
 
 def _evaluator(path: Path) -> Evaluator:
+    with readable(path):
+        text = read_regular(path, most=SCENE_BYTES)
     try:
-        return Evaluator(ast.parse(read_regular(path, most=SCENE_BYTES), filename=str(path)), path)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
+        return Evaluator(ast.parse(text, filename=str(path)), path)
     except (SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise InputError(f"not Python: {error}", where=f"{path}{line}") from None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from insight_trace.errors import InputError, RequestError
 from insight_trace.limits import SCENE_BYTES
-from insight_trace.reading import is_file, read_regular
+from insight_trace.reading import is_file, read_regular, readable
 from insight_trace.scene.evaluate import Evaluator, Unreadable
 from insight_trace.scene.stand_in_modules import SceneTestCase, TaskArgsBuilder
 from insight_trace.scene.tensors import tensor_array, tolerance
@@ -72,10 +72,10 @@ class GoldenFile:
 
 def read_golden(path: Path) -> GoldenFile:
     """Reads golden.py without running it."""
+    with readable(path):
+        text = read_regular(path, most=SCENE_BYTES)
     try:
-        tree = ast.parse(read_regular(path, most=SCENE_BYTES), filename=str(path))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
+        tree = ast.parse(text, filename=str(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"not Python: {error}", where=str(path)) from None
     evaluator = Evaluator(tree, path)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from insight_trace.errors import RequestError
+from insight_trace.errors import RequestError, did_you_mean
 from insight_trace.recording.store import Recording
 from insight_trace.trace.sql_tables import TABLES, SqlTable
 
@@ -129,8 +128,7 @@ def _explained(text: str) -> RequestError:
     missing = re.search(r"Table with name (\S+) does not exist", what)
     names = list(public_tables())
     if missing:
-        near = difflib.get_close_matches(missing[1], names, n=1)
-        guess = f"did you mean {near[0]}? " if near else ""
+        guess = did_you_mean(missing[1], names, "did you mean {}? ")
         return RequestError(
             f"there is no table {missing[1]}{_place(where)}", hint=f"{guess}tables: {', '.join(names)}"
         )
