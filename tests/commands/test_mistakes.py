@@ -88,18 +88,14 @@ MISTAKES = [
     (["kernel", "no_kernel.cpp"], 2, "no_kernel.cpp", "--entry"),
     (["kernel", "wrong.cpp", "--arg", "0=f32[8]"], 1, "wrong.cpp:3: the kernel does not compile", "more in"),
     (["kernel", ADD, "--arg", "x=f32[4]"], 2, "parameter 'y' that no --arg gives", "float *x"),
-<<<<<<< HEAD
     (["op", "TADDD", "--dtype", "f32", "--rows", "4", "--cols", "4"], 2, "no tile op 'TADDD'", "did you mean TADD or"),
     (["op", "WXYZ", "--dtype", "f32", "--rows", "4", "--cols", "4"], 2, "no tile op 'WXYZ'", "TADD, TADDC"),
-=======
-    (["op", "TADDD", "--dtype", "f32", "--rows", "4", "--cols", "4"], 2, "no tile op 'TADDD'", "TADD, TADDC"),
     (["op", "TADD"], 2, "name an op and its size", "insight-trace op"),
     (["op", "TADD", "--rows", "1", "--cols", "64", "--soc-version", "Ascend1"], 2, "no chip 'Ascend1'", ""),
     (["op", "TADD", "--rows", "1", "--cols", "3"], 2, "a row of 3 f32 is 12 bytes", ""),
     (["op", "TADD", "--rows", "0", "--cols", "64"], 2, "at least one row", ""),
     (["op", "TADD", "--rows", "1", "--cols", "64", "--addresses", "here"], 2, "is not a list of numbers", ""),
     (["op", "TADD", "--table", "x.csv"], 2, "an op or --table", ""),
->>>>>>> diet
     (["op", "TADD", "--dtype", "f99", "--rows", "4", "--cols", "4"], 2, "no element type 'f99'", "bf16"),
     (["export", "empty", "-o", "out"], 1, "empty: there are no core model logs", "--dump=on"),
     (["profile", "--build-dir", "empty", "--target", "a2a3"], 2, "no kernels in", "ptoas/*.cpp"),
