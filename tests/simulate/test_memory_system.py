@@ -271,6 +271,16 @@ def test_a_first_launch_walks_through_the_page_table_once_for_each_page(tmp_path
     assert ends(run(twice, soc_version=large, launch="first", l2="cold"))[0] == known[0] + walk
 
 
+def test_loads_in_flight_of_a_core_walk_one_after_the_other(tmp_path: Path) -> None:
+    walk, pages = 1000, 4  # of 1 KB
+    soc = chip(
+        tmp_path, page_small=1024, page_large_from=1 << 40, page_walk=walk, page_turn=10, code_fill=0
+    )
+    both = [transfer("MOV_OUT_TO_UB", 4096), transfer("MOV_OUT_TO_UB", 4096, offset=4096)]
+    first, second = ends(run(both, l2="cold", soc_version=soc, launch="first"))
+    assert second - first == pytest.approx(pages * walk, abs=30)
+
+
 def test_walks_of_all_clusters_take_turns(tmp_path: Path) -> None:
     clusters, turn, pages = 4, 100, 4  # a core alone could make a walk every 70 cycles
     soc = chip(

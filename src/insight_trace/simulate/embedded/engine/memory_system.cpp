@@ -61,8 +61,8 @@ void MemorySystem::look_up(uint32_t number, int64_t time) {
     Waiting &waiting = channel.queue[channel.looked_up];
     waiting.traffic = traffic_of(cache_, waiting.access, number / each_);
     add(total_, waiting.traffic);
-    waiting.begin = walks_.known(clusters_[number / each_], waiting.access, time) + waiting.begin +
-                    (waiting.traffic.fetched ? rates_.miss : 0);
+    waiting.begin = walks_.known(number / each_, clusters_[number / each_], waiting.access, time) +
+                    waiting.begin + (waiting.traffic.fetched ? rates_.miss : 0);
     if (waiting.access.atomic) waiting.begin = take_turns(waiting.access, waiting.begin);
     if (++channel.looked_up == 1) try_begin(number);
 }
