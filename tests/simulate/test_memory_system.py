@@ -273,9 +273,7 @@ def test_a_first_launch_walks_through_the_page_table_once_for_each_page(tmp_path
 
 def test_loads_in_flight_of_a_core_walk_one_after_the_other(tmp_path: Path) -> None:
     walk, pages = 1000, 4  # of 1 KB
-    soc = chip(
-        tmp_path, page_small=1024, page_large_from=1 << 40, page_walk=walk, page_turn=10, code_fill=0
-    )
+    soc = chip(tmp_path, page_small=1024, page_large_from=1 << 40, page_walk=walk, page_turn=10, code_fill=0)
     both = [transfer("MOV_OUT_TO_UB", 4096), transfer("MOV_OUT_TO_UB", 4096, offset=4096)]
     first, second = ends(run(both, l2="cold", soc_version=soc, launch="first"))
     assert second - first == pytest.approx(pages * walk, abs=30)
