@@ -274,7 +274,8 @@ class Dispatches:
         self.begin = self.rows["pointer"].astype(np.int64) + self.offset
         tensor = self.rows["scalar"] == 0
         shape = np.where(np.arange(5) < self.rows["ndims"][:, None], self.rows["shape"], 1).astype(np.int64)
-        self.moved = np.where(tensor, shape.prod(1) * sizes, 0)  # bytes that go through L2
+        self.whole = np.where(tensor, shape.prod(1) * sizes, 0)  # bytes of the view
+        self.moved = self.whole.copy()  # of them, what goes through L2
         self.state, self.since = self._in_l2()
         self.made_by_tasks = self._made()
         self._contents: dict[tuple[Any, ...], bytes] = {}
@@ -323,13 +324,16 @@ class Dispatches:
     def _in_l2(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """0: not there, 1: read before, 2: written before; and the row that used it last.
 
-        A view is in L2 if no more than its capacity went through since the last task that used it began.
+        A view is in L2 if no more than its capacity went through since the last task that used it began. Of a view that
+        a task takes a part of, another task may have had another part: whole views count then.
         """
         import numpy as np
 
         before = self._earlier()
-        moved = np.cumsum(self.moved)
-        near = (before >= 0) & (moved - moved[before] <= self.l2_bytes)
+        partly = self.moved < self.whole
+        moved, whole = np.cumsum(self.moved), np.cumsum(self.whole)
+        since = np.where(partly, whole - whole[before], moved - moved[before])
+        near = (before >= 0) & (since <= self.l2_bytes)
         state = np.where(near, np.where(self.rows["role"][before] == _INPUT, 1, 2), 0)
         return state, np.where(near, before, -1)
 

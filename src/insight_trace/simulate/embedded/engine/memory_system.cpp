@@ -21,13 +21,19 @@ static void add(L2Traffic &to, const L2Traffic &more) {
 
 static L2Traffic traffic_of(L2Cache &cache, const Access &access, uint32_t core) {
     L2Traffic traffic;
+    auto touch = [&](uint64_t address, int64_t bytes) {
+        if (access.past_l2)
+            L2Cache::pass(address, bytes, access.write, traffic);
+        else
+            cache.touch(address, bytes, access.write, traffic, core);
+    };
     uint64_t address = access.address;
     if (access.step == static_cast<int64_t>(access.burst_bytes)) {
-        cache.touch(address, int64_t(access.bursts) * access.burst_bytes, access.write, traffic, core);
+        touch(address, int64_t(access.bursts) * access.burst_bytes);
         return traffic;
     }
     for (uint32_t i = 0; i < access.bursts; ++i, address += static_cast<uint64_t>(access.step))
-        cache.touch(address, access.burst_bytes, access.write, traffic, core);
+        touch(address, access.burst_bytes);
     return traffic;
 }
 
