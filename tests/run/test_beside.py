@@ -11,6 +11,7 @@ from insight_trace.executor import Local
 from insight_trace.run.device_comparison import beside
 from insight_trace.run.device_records import find_records, read_deps, read_names
 from insight_trace.run.measured import read_swimlane
+from insight_trace.run.schedule import ActivityKind
 from insight_trace.run.whole_run import RunRequest, run_case
 
 SCENE = Path(__file__).parents[2] / "examples" / "paged_attention" / "scene.py"
@@ -25,9 +26,14 @@ def simulated(tmp_path_factory):
 def device(simulated, tmp_path):
     """The records of a device that is half as fast as the simulation, but for one task."""
     ids = simulated.graph.tasks["id"].tolist()
+    schedule = simulated.schedule
+    kernels = schedule.kind == ActivityKind.KERNEL
+    took = dict(
+        zip(schedule.task[kernels].tolist(), (schedule.end - schedule.start)[kernels].tolist(), strict=True)
+    )
     rows = []
     for task in range(1, len(ids)):
-        ticks = round(simulated.micros(simulated.work.times[simulated.work.first_time[task]].max()) * 2 * 50)
+        ticks = round(simulated.micros(took[task]) * 2 * 50)
         rows.append([0, ids[task], task, 1000, 1000 + ticks + (500 if task == 7 else 0), 10])
     swimlane = {
         "chip_swimlane_level": 1,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from insight_trace.chips import load_chip
 from insight_trace.errors import InputError
 from insight_trace.run.critical_tasks import busy, critical_path, longest_chain, shares
+from insight_trace.run.pages import TaskPages
 from insight_trace.run.placing import place
 from insight_trace.run.schedule import (
     CUBE,
@@ -22,7 +23,7 @@ from insight_trace.run.schedule import (
     Work,
     machine_of,
 )
-from insight_trace.run.shared_memory import RATE, MemoryDemand
+from insight_trace.run.shared_memory import RATE, WALKS, MemoryDemand
 
 MIX = CUBE | VECTOR0 | VECTOR1
 BOTH_VECTORS = VECTOR0 | VECTOR1
@@ -264,6 +265,29 @@ def test_a_kernel_is_slowed_down_only_while_others_run():
     schedule = place(crowd([T(C, 1000), T(C, 3000)], 8, 100), machine)
     # until 2000 both at half their pace, then the longer one alone
     assert [end for *_, end in kernels_of(schedule)] == pytest.approx([2000, 4000], rel=0.02)
+
+
+def pages_of(*kernels: list[int]) -> TaskPages:
+    """Of tasks of one block, the pages that their cube members load from."""
+    members = [pages for kernel in kernels for pages in (kernel, [], [])]
+    first = np.cumsum([0, *map(len, members)])
+    return TaskPages(first, np.array([page for pages in members for page in pages], np.int64))
+
+
+def test_a_cluster_looks_each_page_up_once():
+    one = replace(TWO, clusters=1, walk=50)
+    work = replace(work_of([T(C, 1000), T(C, 1000, after=(0,))]), pages=pages_of([7, 9], [9, 11]))
+    spans = [end - start for *_, start, end in kernels_of(place(work, one))]
+    assert spans == [1000 + 2 * 50, 1000 + 50]
+
+
+def test_clusters_look_pages_up_in_turns():
+    machine = replace(TWO, walk=100, walks=WALKS // 100)  # one walk of the chip in 100 cycles
+    work = work_of([T(C, 100), T(C, 100)])
+    work = replace(work, demand=MemoryDemand(*(np.zeros(work.times.shape, np.int64) for _ in range(3))))
+    work = replace(work, pages=pages_of(list(range(50)), list(range(50))))
+    # 50 walks of two clusters: no more than one in 100 cycles
+    assert place(work, machine).total == pytest.approx(2 * 50 * 100, rel=0.05)
 
 
 # simpler pull request 694: microseconds of the run and of its orchestrator; what the kernels take is what the engine says

@@ -122,8 +122,9 @@ def test_the_command_says_what_a_run_is_made_of_and_leaves_it(left, capsys):
     for row in data["kernels"]:
         assert row["least"] <= row["median"] <= row["most"]
         assert row["verified"] == "no"
-        # a scheduler that places what is ready may do worse with less to do (Graham's anomaly), not by much
-        assert 0 < row["without"] <= 1.005 * data["cycles"]
+        # a scheduler that places what is ready may do worse with less to do (Graham's anomaly), not by much: a task
+        # that comes to another cluster finds fewer pages known there
+        assert 0 < row["without"] <= 1.05 * data["cycles"]
     assert sum(row["without"] > data["cycles"] for row in data["kernels"]) <= 1
     assert data["longest_chain"] <= data["cycles"]
     kept = json.loads((out / "run.json").read_text())

@@ -212,6 +212,38 @@ def test_blocks_beyond_the_cores_run_in_waves(tmp_path: Path) -> None:
     assert five.launch.ends[4] == 2 * (took + 40) + took
 
 
+def test_l2_keeps_nothing_of_a_load_that_goes_past_it(tmp_path: Path) -> None:
+    def memory(hint: str) -> tuple[int, int]:
+        load = "copy_gm_to_ubuf((__ubuf__ uint8_t *)0, (__gm__ uint8_t *)at, 0, 1, 128, 0, 0);"
+        body = f"""\
+    uint64_t at = (uint64_t)data_in(args, 0);
+    at += {hint};
+    {load}
+    pipe_barrier(PIPE_ALL);
+    {load}
+    pipe_barrier(PIPE_ALL);"""
+        done = simulate(
+            write_kernel(tmp_path, body), {0: np.zeros(4096, np.float32)}, core_type="aiv", l2="cold"
+        )
+        assert done.failure is None
+        assert done.memory is not None
+        return done.memory.fetched, done.memory.hits
+
+    fetched, hits = memory("0")
+    # as AscendC's SetL2CacheHint makes an address
+    assert memory("uint64_t(1) << 47") == (fetched + 4096, hits - 4096)
+
+
+def test_a_start_within_a_sector_costs_bandwidth_and_one_on_a_sector_does_not(tmp_path: Path) -> None:
+    soc = chip(tmp_path, gm_unaligned_cost=2, gm_unaligned_from=1024, gm_aligned=128)
+    on, off, small = (
+        ends(run([transfer("MOV_OUT_TO_UB", size, offset=at)], soc_version=soc, l2="warm"))[0]
+        for size, at in ((3200, 256), (3200, 64), (640, 64))
+    )
+    assert off - on == 3200 // 32  # twice the time on the channel
+    assert small == on - (3200 - 640) // 32
+
+
 def test_a_block_starts_on_the_first_core_that_is_free(tmp_path: Path) -> None:
     soc = chip(tmp_path, chip_cube_cores=24)
     done = run([vector(64)], blocks=49, soc_version=soc)
@@ -269,6 +301,14 @@ def test_a_first_launch_walks_through_the_page_table_once_for_each_page(tmp_path
     assert ends(run(twice, soc_version=small, l2="cold")) == known  # a task of a run: not the first
     large = chip(tmp_path, page_large=MB, page_large_from=1024, page_walk=walk, page_turn=10, code_fill=0)
     assert ends(run(twice, soc_version=large, launch="first", l2="cold"))[0] == known[0] + walk
+
+
+def test_loads_in_flight_of_a_core_walk_one_after_the_other(tmp_path: Path) -> None:
+    walk, pages = 1000, 4  # of 1 KB
+    soc = chip(tmp_path, page_small=1024, page_large_from=1 << 40, page_walk=walk, page_turn=10, code_fill=0)
+    both = [transfer("MOV_OUT_TO_UB", 4096), transfer("MOV_OUT_TO_UB", 4096, offset=4096)]
+    first, second = ends(run(both, l2="cold", soc_version=soc, launch="first"))
+    assert second - first == pytest.approx(pages * walk, abs=30)
 
 
 def test_walks_of_all_clusters_take_turns(tmp_path: Path) -> None:

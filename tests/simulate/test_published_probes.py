@@ -40,8 +40,10 @@ def probes() -> ModuleType:
 
 
 @pytest.mark.parametrize(
-    "name", ["loads a2a3", "loads a5", "scalar sum a2a3", "scalar sum a5", "additions", "short functions"]
-)
+    "name",
+    ["loads a2a3", "loads a5", "scalar sum a2a3", "scalar sum a5", "additions", "short functions", "product 64",
+     "product 128"],
+)  # fmt: skip
 def test_a_small_kernel_is_within_a_quarter_of_its_published_time(tmp_path, probes, name):
     probe = probes.PROBES[name]
     assert probe.ours(probe.run(tmp_path)) == pytest.approx(probe.published, rel=CLOSE)

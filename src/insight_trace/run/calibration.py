@@ -23,6 +23,7 @@ from insight_trace.recording.kinds import Kind, kinds
 from insight_trace.recording.pipes import ENGINE_PIPES
 from insight_trace.replay.jobs import ReplayRequest, job_of
 from insight_trace.results import Result
+from insight_trace.run.counters import NAMES, counted
 from insight_trace.run.fitting import Fit, Quantity, fit
 from insight_trace.run.measured import DURATION, TOTAL, MeasuredTask
 from insight_trace.run.overlay import base_of, candidates, overlay_text
@@ -42,7 +43,7 @@ _OF_THEIR_INSTRUCTIONS = (
     "cross_core.latency",
     "scalar.dcci",
 )
-_SHARED = ("gm.chip_rate", "l2.chip_rate", "l2.shared_cost", "l2.atomic_turn")
+_SHARED = ("gm.chip_rate", "l2.chip_rate", "l2.shared_cost", "l2.atomic_turn", "cross_core.turn")
 _NEEDS = {"mmad": "mmad.", "fixpipe": "move.FIX", "bank": "vector.", "mask": "vector.", "function": "vector."}
 _PIPES = tuple(pipe for pipe in ENGINE_PIPES if pipe is not Pipe.ALL)
 
@@ -114,26 +115,6 @@ class Calibration(Result):
         }
 
 
-# What columns count together, of both families, and how a simulation counts it (requests are of 128 bytes).
-_L2_HITS = (
-    "write_cache_hit", "r0_read_cache_hit", "r1_read_cache_hit",
-    "bif_sc_pmu_ar_close_l2_hit_core", "bif_sc_pmu_aw_close_l2_hit_core",
-)  # fmt: skip
-_L2_MISSES = (
-    "write_cache_miss_allocate", "r0_read_cache_miss_allocate", "r1_read_cache_miss_allocate",
-    "bif_sc_pmu_ar_close_l2_miss_core", "bif_sc_pmu_aw_close_l2_miss_core",
-)  # fmt: skip
-_CONFLICTS = ("bankgroup_stall_cycles", "bank_stall_cycles")
-_TOGETHER = {
-    **dict.fromkeys(_L2_HITS, "L2 hits"),
-    **dict.fromkeys(_L2_MISSES, "L2 misses"),
-    **dict.fromkeys(_CONFLICTS, "bank conflict cycles"),
-    "main_read_req": "requests to memory, reads",
-    "main_write_req": "requests to memory, writes",
-}
-_REQUEST = 128
-
-
 def counter_rows(
     tasks: Sequence[Task], measured: Iterable[MeasuredTask], ours: Mapping[str, Mapping[str, float]]
 ) -> list[CounterRow]:
@@ -146,7 +127,7 @@ def counter_rows(
             continue
         found: dict[str, float] = {}
         for name, value in row.counters.items():
-            what = _TOGETHER.get(name, name)
+            what = NAMES.get(name, name)
             found[what] = found.get(what, 0.0) + value
         for what, value in found.items():
             values.setdefault((task.name, what), []).append(value)
@@ -154,25 +135,6 @@ def counter_rows(
         CounterRow(task_name, what, sum(found) / len(found), ours.get(task_name, {}).get(what))
         for (task_name, what), found in sorted(values.items())
     ]
-
-
-def _counted(run: Simulation) -> dict[str, float]:
-    """What a simulation has of a device's counters, for one of its cores in the mean."""
-    columns = run.instructions
-    cores = max(1, len(columns.cores))
-    conflicts = sum(
-        int(column[column > 0].sum()) for column in (columns.read_conflict, columns.write_conflict)
-    )
-    found = {"bank conflict cycles": conflicts / cores}
-    if run.memory is not None:
-        memory = run.memory
-        found |= {
-            "L2 hits": memory.hits / _REQUEST / cores,
-            "L2 misses": (memory.asked - memory.hits) / _REQUEST / cores,
-            "requests to memory, reads": memory.fetched / _REQUEST / cores,
-            "requests to memory, writes": memory.written_back / _REQUEST / cores,
-        }
-    return found
 
 
 def quantities_of(tasks: Sequence[Task], measured: Iterable[MeasuredTask]) -> list[Quantity]:
@@ -249,7 +211,7 @@ class Simulated:
         self._uses = [
             Uses(frozenset(parameter_times(run, chip)[1]), len(run.instructions.cores)) for run in runs
         ]
-        self.counted = {task.name: _counted(run) for task, run in zip(tasks, runs, strict=True)}
+        self.counted = {task.name: counted(run) for task, run in zip(tasks, runs, strict=True)}
         for number, (task, run) in enumerate(zip(tasks, runs, strict=True)):
             self._known[number, ()] = _values(task, run, chip.mhz)
 

@@ -12,9 +12,10 @@ from insight_trace.storage import write_whole
 
 # Numbers of [value] that a measurement of tasks may tell; the others are sizes, clocks or switches.
 _VALUES = (
-    "scalar.tile_op", "scalar.code", "scalar.divide", "scalar.load_ub", "scalar.store_ub", "scalar.load_gm",
-    "scalar.store_gm", "scalar.dcci", "register.write", "flag.latency", "barrier.cost", "l2.atomic_turn", "function.call",
-    "cross_core.latency", "bank.turn", "mask.dispatch", "gm.chip_rate", "gm.core_rate", "l2.chip_rate", "l2.miss_latency",
+    "scalar.tile_op", "scalar.code", "scalar.multiply", "scalar.divide", "scalar.float", "scalar.float_divide",
+    "scalar.load_ub", "scalar.store_ub", "scalar.load_gm", "scalar.store_gm", "scalar.dcci", "register.write",
+    "flag.latency", "barrier.cost", "l2.atomic_turn", "function.call", "cross_core.latency", "cross_core.turn",
+    "bank.turn", "mask.dispatch", "gm.chip_rate", "gm.core_rate", "l2.chip_rate", "l2.miss_latency",
     "l2.shared_cost", "mmad.head", "mmad.gap", "fixpipe.head", "fixpipe.row", "fixpipe.rate", "function.startup",
 )  # fmt: skip
 
@@ -30,7 +31,7 @@ def candidates(chip: Chip, timed_by: Iterable[str]) -> list[str]:
             names += [f"{name}.{key}" for key in ("head", "slope") if entry.get(key)]
         elif table == "move":
             entry = chip.table["move"][rest]
-            keys = ("time",) if entry.get("curve") else ("latency", "rate")
+            keys = ("time",) if entry.get("curve") else ("latency", "rate", "per_burst", "missed_burst")
             names += [f"{name}.{key}" for key in keys if key == "time" or entry.get(key)]
     return names + [name for name in _VALUES if chip.table["value"].get(name, {}).get("value")]
 

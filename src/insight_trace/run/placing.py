@@ -26,7 +26,7 @@ from insight_trace.run.schedule import (
     require_room,
     shape_of,
 )
-from insight_trace.run.shared_memory import RunningKernels
+from insight_trace.run.shared_memory import PARTS, WALKS, RunningKernels
 
 _SLOTS = 2  # tasks that a core holds: one runs, one waits behind it
 
@@ -41,6 +41,8 @@ _SUBMITTED, _VISIBLE, _FREE, _BEGIN, _END = range(5)
 
 class _Simulation:
     def __init__(self, work: Work, machine: Machine) -> None:
+        import numpy as np
+
         self.m = machine
         self.members: list[int] = work.members.tolist()
         self.blocks: list[int] = work.blocks.tolist()
@@ -48,7 +50,10 @@ class _Simulation:
         self.times: list[list[int]] = work.times.tolist()
         self.sync: list[bool] = work.sync.tolist()
         self.early: list[bool] = work.early.tolist()
-        self.running = RunningKernels(machine.hbm, machine.l2)
+        self.running = RunningKernels(machine.hbm, machine.l2, machine.walks)
+        self.pages = work.pages
+        self.first_kernel = (np.cumsum(work.blocks) - work.blocks).tolist() if work.pages else []
+        self.known: list[set[int]] = [set() for _ in range(machine.clusters)]  # pages
         self.asked = 0  # how often the next end was asked for: an earlier answer holds no more
         demand = work.demand
         self.demand: list[list[list[int]]] | None = None
@@ -415,8 +420,25 @@ class _Simulation:
     def begin_kernel(self, kernel: int, now: int) -> None:
         row, lane = self.first_time[self.task[kernel]] + self.block[kernel], self.lane.pop(kernel)
         part, hbm, l2 = [column[row][lane] for column in self.demand] if self.demand else (0, 0, 0)
-        self.running.begin(kernel, now, self.times[row][lane], part, hbm, l2)
+        cycles, new = self.times[row][lane], self.new_pages(kernel, lane)
+        if not new or not cycles:
+            self.running.begin(kernel, now, cycles, part, hbm, l2)
+        else:  # its loads wait for one page after the other
+            longer = cycles + new * self.m.walk
+            part = round((part * cycles + PARTS * new * self.m.walk) / longer)
+            rates = hbm * cycles // longer, l2 * cycles // longer, new * WALKS // longer
+            self.running.begin(kernel, now, longer, part, *rates)
         self.ask_for_ends()
+
+    def new_pages(self, kernel: int, lane: int) -> int:
+        """How many pages the kernel loads from that its cluster has not seen in this run."""
+        if self.pages is None:
+            return 0
+        core, n = self.place[kernel], self.m.clusters
+        known = self.known[core if core < n else (core - n) // 2]
+        before = len(known)
+        known.update(self.pages.of((self.first_kernel[self.task[kernel]] + self.block[kernel]) * 3 + lane))
+        return len(known) - before
 
     def end_kernels(self, now: int) -> None:
         for kernel in self.running.ended(now):

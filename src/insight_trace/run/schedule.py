@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from insight_trace.chips import Chip
 from insight_trace.chips.chip_files import SCHEDULE
 from insight_trace.errors import InputError
-from insight_trace.run.shared_memory import RATE, MemoryDemand
+from insight_trace.run.pages import TaskPages
+from insight_trace.run.shared_memory import RATE, WALKS, MemoryDemand
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +64,8 @@ class Machine:
         0  # what all cores together get, in thousandths (shared_memory.RATE) of bytes a cycle; 0: no limit
     )
     l2: int = 0
+    walk: int = 0  # to look up one page
+    walks: int = 0  # of all cores together in shared_memory.WALKS cycles; 0: no limit
 
     @property
     def cores(self) -> int:
@@ -92,6 +95,7 @@ class Work:
         None  # tensors that are looked up or entered for the task; None: none
     )
     demand: MemoryDemand | None = None  # None: kernels do not slow each other down
+    pages: TaskPages | None = None  # None: every core knows them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,4 +176,5 @@ def machine_of(chip: Chip) -> Machine:
     return Machine(
         round(chip.value("chip.cube_cores")), round(chip.schedule("threads")), **costs,
         hbm=round(chip.value("gm.chip_rate") * RATE), l2=round(chip.value("l2.chip_rate") * RATE),
+        walk=round(chip.value("page.walk")), walks=round(WALKS / max(1.0, chip.value("page.turn"))),
     )  # fmt: skip

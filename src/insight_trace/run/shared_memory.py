@@ -1,9 +1,10 @@
-"""Kernels that run at the same time share HBM and L2: how far each has come, and which ends next.
+"""Kernels that run at the same time share HBM, L2 and the unit that looks pages up: how far each has come, which ends next.
 
-A kernel is known by what it took alone: its cycles, the bytes it asked of HBM and of L2 in each of them, and the part of
-its time in which a pipe moves data. When those that run ask for more than the chip gives, that part of every kernel
-stretches by one factor, chosen so that all together get what there is. Kernels with the same part (in eighths) advance
-alike, so one clock serves all of them: a start or an end costs the same however many run. Whole numbers throughout.
+A kernel is known by what it took alone: its cycles, the bytes it asked of HBM and of L2 in each of them, the pages that it
+looked up, and the part of its time in which a pipe moves data. When those that run ask for more than the chip gives, that
+part of every kernel stretches by one factor, chosen so that all together get what there is. Kernels with the same part (in
+eighths) advance alike, so one clock serves all of them: a start or an end costs the same however many run. Whole numbers
+throughout.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 PARTS = 8  # how finely the part of a kernel that moves data is told
 RATE = 1024  # rates are in thousandths (binary) of bytes a cycle
+WALKS = 1 << 30  # those of pages are in so many cycles
 _ONE = 1024
 _MOST = 64 * _ONE  # no kernel is slowed down further
 
@@ -34,18 +36,18 @@ class MemoryDemand:
 class RunningKernels:
     """What runs now. Every kernel has a number; times are whole cycles."""
 
-    def __init__(self, hbm: int, l2: int) -> None:
-        self._limits = (hbm, l2)  # RATE; 0: no limit
+    def __init__(self, hbm: int, l2: int, walks: int = 0) -> None:
+        self._limits = (hbm, l2, walks)  # RATE, RATE, WALKS; 0: no limit
         self._now = 0
         self._slowness = _ONE
         self._clock = [0] * (PARTS + 1)
-        self._ends: list[list[tuple[int, int, int, int]]] = [[] for _ in range(PARTS + 1)]
-        self._asked = [[0, 0] for _ in range(PARTS + 1)]
+        self._ends: list[list[tuple[int, int, tuple[int, int, int]]]] = [[] for _ in range(PARTS + 1)]
+        self._asked = [[0, 0, 0] for _ in range(PARTS + 1)]
 
-    def begin(self, kernel: int, now: int, cycles: int, part: int, hbm: int, l2: int) -> None:
+    def begin(self, kernel: int, now: int, cycles: int, part: int, hbm: int, l2: int, walks: int = 0) -> None:
         self._advance(now)
-        heapq.heappush(self._ends[part], (self._clock[part] + cycles * _ONE, kernel, hbm, l2))
-        self._ask(part, hbm, l2)
+        heapq.heappush(self._ends[part], (self._clock[part] + cycles * _ONE, kernel, (hbm, l2, walks)))
+        self._ask(part, (hbm, l2, walks), 1)
 
     def next_end(self) -> int | None:
         """When the next kernel ends, if nothing else begins or ends before."""
@@ -63,9 +65,9 @@ class RunningKernels:
         found = []
         for part, ends in enumerate(self._ends):
             while ends and ends[0][0] <= self._clock[part]:
-                _, kernel, hbm, l2 = heapq.heappop(ends)
+                _, kernel, rates = heapq.heappop(ends)
                 found.append(kernel)
-                self._ask(part, -hbm, -l2)
+                self._ask(part, rates, -1)
         return sorted(found)
 
     def _stretch(self, part: int) -> int:
@@ -80,11 +82,11 @@ class RunningKernels:
                     # rounded up: a kernel has ended at the cycle that next_end gave
                     self._clock[part] -= -passed * PARTS * _ONE * _ONE // self._stretch(part)
 
-    def _ask(self, part: int, hbm: int, l2: int) -> None:
-        if not hbm and not l2:
+    def _ask(self, part: int, rates: tuple[int, int, int], sign: int) -> None:
+        if not any(rates):
             return
-        self._asked[part][0] += hbm
-        self._asked[part][1] += l2
+        for which, rate in enumerate(rates):
+            self._asked[part][which] += sign * rate
         self._slowness = _ONE
         if not self._crowded():
             return

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ from insight_trace.arguments.slots import (
     make_tensor,
 )
 from insight_trace.capture.task_graph import TaskGraph
-from insight_trace.chips import load_chip
+from insight_trace.chips import Chip, load_chip
 from insight_trace.digest import job_digest
 from insight_trace.dtypes import DTYPES
 from insight_trace.errors import JobError
@@ -34,6 +36,7 @@ from insight_trace.outcome import Simulation
 from insight_trace.recording.busy import prologues
 from insight_trace.run.calibration import core_times
 from insight_trace.run.measured import TOTAL
+from insight_trace.run.pages import Loaded, PageTable, TaskPages, loaded_of, task_pages
 from insight_trace.simulate.embedded.embedded_simulator import EmbeddedSimulator
 from insight_trace.simulate.embedded.estimates import estimate_share
 from insight_trace.simulate.embedded.memory import BASE
@@ -134,7 +137,7 @@ def _take(form: _Form, job: TimingJob, timed: Timed, dispatches: Dispatches, fou
 # --- one dispatch to time, and what came of it
 
 
-_VERSION = 2  # of what a result holds
+_VERSION = 3  # of what a result holds
 _SLOT = "slot "  # how a simulation names the buffers of its arguments
 
 
@@ -164,6 +167,7 @@ class Timed:
     failure: str = ""
     hbm: int = 0  # bytes that came from HBM or went back to it
     l2: int = 0  # bytes asked of L2
+    loaded: tuple[tuple[Loaded, ...], ...] = ()  # by core, in the order of blocks and members
 
     @property
     def bound(self) -> str:
@@ -196,6 +200,7 @@ def run_timing_job(job: TimingJob) -> Timed:
         looks_on_chip=on_chip,
         hbm=run.memory.fetched + run.memory.written_back if run.memory else 0,
         l2=run.memory.asked if run.memory else 0,
+        loaded=loaded_of(run),
     )
 
 
@@ -237,6 +242,7 @@ def looked_at(run: Simulation) -> tuple[tuple[int, ...], bool]:
 # --- the dispatches of a run that do the same work: same kernels, geometry, scalars, state of L2, and content that steers
 
 
+_LANES = range(3)  # the members that a block may have
 _ALIGNED = 512  # bytes: where a view begins within such a piece is all of its address that times depend on
 _ROLES = tuple(Role)
 _OUTPUT = _ROLES.index(Role.OUTPUT)
@@ -266,7 +272,11 @@ class Dispatches:
         sizes = np.array([d.size for d in DTYPES], np.int64)[self.rows["dtype"]]
         self.offset = self.rows["start_offset"].astype(np.int64) * sizes  # bytes
         self.begin = self.rows["pointer"].astype(np.int64) + self.offset
-        self.state, self.since = self._in_l2(sizes)
+        tensor = self.rows["scalar"] == 0
+        shape = np.where(np.arange(5) < self.rows["ndims"][:, None], self.rows["shape"], 1).astype(np.int64)
+        self.whole = np.where(tensor, shape.prod(1) * sizes, 0)  # bytes of the view
+        self.moved = self.whole.copy()  # of them, what goes through L2
+        self.state, self.since = self._in_l2()
         self.made_by_tasks = self._made()
         self._contents: dict[tuple[Any, ...], bytes] = {}
         self.kernels = {k.func_id: k for k in graph.scene.kernels}
@@ -311,25 +321,66 @@ class Dispatches:
         found[order] = self.rows["arg_index"][order[heads]] if len(order) else 0
         return found
 
-    def _in_l2(self, sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _in_l2(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """0: not there, 1: read before, 2: written before; and the row that used it last.
 
-        A view is in L2 if no more than its capacity went through since the last task that used it began.
+        A view is in L2 if no more than its capacity went through since the last task that used it began. Of a view that
+        a task takes a part of, another task may have had another part: whole views count then.
         """
         import numpy as np
 
-        rows = self.rows
-        tensor = rows["scalar"] == 0
-        shape = np.where(np.arange(5) < rows["ndims"][:, None], rows["shape"], 1).astype(np.int64)
-        moved = np.cumsum(np.where(tensor, shape.prod(1) * sizes, 0))
-        order = np.lexsort((np.arange(len(rows)), self.begin, ~tensor))
-        before = np.full(len(rows), -1, np.int64)
+        before = self._earlier()
+        partly = self.moved < self.whole
+        moved, whole = np.cumsum(self.moved), np.cumsum(self.whole)
+        since = np.where(partly, whole - whole[before], moved - moved[before])
+        near = (before >= 0) & (since <= self.l2_bytes)
+        state = np.where(near, np.where(self.rows["role"][before] == _INPUT, 1, 2), 0)
+        return state, np.where(near, before, -1)
+
+    def _earlier(self) -> NDArray[np.int64]:
+        """Of each view the row of the last task that used it; -1: none."""
+        import numpy as np
+
+        tensor = self.rows["scalar"] == 0
+        order = np.lexsort((np.arange(len(self.rows)), self.begin, ~tensor))
+        before = np.full(len(self.rows), -1, np.int64)
         a, b = order[:-1], order[1:]
         again = tensor[a] & tensor[b] & (self.begin[a] == self.begin[b]) & (self.owner[a] != self.owner[b])
         before[b[again]] = a[again]
-        near = (before >= 0) & (moved - moved[before] <= self.l2_bytes)
-        state = np.where(near, np.where(rows["role"][before] == _INPUT, 1, 2), 0)
-        return state, np.where(near, before, -1)
+        return before
+
+    def learn(self, variants: Sequence[Variant]) -> bool:
+        """Takes it that inputs move what kernels loaded of them, not their whole views; whether L2 holds others then."""
+        import numpy as np
+
+        for variant in variants:
+            place = int(variant.tasks[0])
+            loaded: dict[int, int] = defaultdict(int)
+            for slot, begin, end in chain.from_iterable(variant.timed.loaded):
+                loaded[slot] += end - begin
+            for slot, size in loaded.items():
+                row = self.row_of_slot(place, slot)
+                if self.rows["role"][row] == _INPUT:
+                    rows = self.first[variant.tasks] + row - int(self.first[place])
+                    self.moved[rows] = np.minimum(self.moved[rows], size)
+        before = self.state
+        self.state, self.since = self._in_l2()
+        return bool((before != self.state).any())
+
+    def written_back(self) -> NDArray[np.int64]:
+        """Of each task (place in `tasks`), bytes that it writes and that leave L2 before they are written again.
+
+        Where a run moves more than L2 holds, lines that the run before it left leave it, too.
+        """
+        import numpy as np
+
+        moved, before = np.cumsum(self.moved), self._earlier()
+        writes = (self.rows["scalar"] == 0) & (self.rows["role"] != _INPUT)
+        kept = np.zeros(len(writes), bool)
+        again = (before >= 0) & writes & (moved - moved[before] <= self.l2_bytes)
+        kept[before[again]] = True
+        leaves = writes & ~kept & (len(moved) > 0 and int(moved[-1]) > self.l2_bytes)
+        return np.bincount(self.owner[leaves], self.moved[leaves], len(self.tasks)).astype(np.int64)
 
     def _made(self) -> NDArray[np.bool_]:
         """Whether a row's content is what tasks of this run have written, or is the runtime's memory."""
@@ -377,14 +428,9 @@ class Dispatches:
             if wanted and role != Role.OUTPUT and not self.made_by_tasks[row]:
                 array = np.frombuffer(self.content(row), dtype.numpy).reshape(shape)
                 content, tier, origin = CallerArray(array), Tier.EXACT, "the scene's"
-            start = int(data["start_offset"])
-            if owner == slot and not any(
-                int(self.rows[r]["pointer"]) == int(data["pointer"]) for r in self.rows_of(place) if r != row
-            ):
-                start = int(self.offset[row]) % _ALIGNED // dtype.size  # the same job wherever the view lies
             made = make_tensor(
                 slot, dtype, shape, content, tier, strides=tuple(data["strides"][:dims].tolist()),
-                start_offset=start, role=role, origin=origin,
+                start_offset=self._start(place, row) // dtype.size, role=role, origin=origin,
             )  # fmt: skip
             slots.append(made if owner == slot else replace(made, shares=owner))
             if self.state[row]:
@@ -397,6 +443,39 @@ class Dispatches:
             held=tuple((slot, dirty) for _, slot, dirty in sorted(held)),
         )  # fmt: skip
         return TimingJob(job, replace(self.options, timing_only=not computes))
+
+    def _start(self, place: int, row: int) -> int:
+        """Where a view begins in its buffer of the job, in bytes; the same for all that have a buffer for themselves."""
+        shared = any(
+            r != row and self.rows[r]["pointer"] == self.rows[row]["pointer"] and not self.rows[r]["scalar"]
+            for r in self.rows_of(place)
+        )
+        return int(self.offset[row]) if shared else int(self.offset[row]) % _ALIGNED
+
+    def pages(self, variants: Sequence[Variant], chip: Chip) -> TaskPages:
+        """What every kernel loads from, numbered by task of the run, block and member."""
+        import numpy as np
+
+        blocks = self.graph.tasks["block_count"].astype(np.int64)
+        before = np.cumsum(blocks) - blocks
+        table = PageTable(chip, [(address, tensor.array.nbytes) for address, tensor in self.graph.tensors])
+        kernels, pages = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for variant in variants:
+            place = int(variant.tasks[0])
+            wide = len(variant.job.job.kernels)
+            lanes = np.flatnonzero(self.graph.tasks["func"][self.tasks[place]] >= 0)
+            tasks = before[self.tasks[variant.tasks]]
+            for core, ranges in enumerate(variant.timed.loaded):
+                number = (tasks + core // wide) * len(_LANES) + int(lanes[core % wide])
+                for slot, begin, end in ranges:
+                    row = self.row_of_slot(place, slot)
+                    view = self.begin[self.first[variant.tasks] + row - int(self.first[place])]
+                    start = view - self._start(place, row)
+                    found = table.between(number, start + begin, start + end)
+                    kernels.append(found[0])
+                    pages.append(found[1])
+        kernel, page = np.concatenate(kernels), np.concatenate(pages)
+        return task_pages(kernel, page, int(blocks.sum()) * len(_LANES))
 
     def content(self, row: int) -> bytes:
         """The view's elements, row by row, of a tensor of the scene's."""

@@ -106,8 +106,13 @@ def run_case(
         with Journal(folder / "jobs.jsonl", Timed) as journal:
             try:
                 cycles = {name: round(micros * chip.mhz) for name, micros in assumed.items()}
-                variants = time_all(Dispatches(graph, timing, l2_bytes), executor, journal, timed, cycles)
-                return _placed(_with_deps(graph, request.deps), chip, machine, variants, journal.used)
+                dispatches = Dispatches(graph, timing, l2_bytes)
+                variants = time_all(dispatches, executor, journal, timed, cycles)
+                if dispatches.learn(variants):
+                    variants = time_all(dispatches, executor, journal, timed, cycles)
+                return _placed(
+                    _with_deps(graph, request.deps), chip, machine, (dispatches, variants), journal.used
+                )
             except NeedsValuesError as error:
                 why = str(error)
         graph = take_graph(
@@ -142,7 +147,11 @@ def _with_deps(graph: TaskGraph, path: Path | None) -> TaskGraph:
 
 
 def _placed(
-    graph: TaskGraph, chip: Chip, machine: Machine, variants: list[Variant] | None, reused: int
+    graph: TaskGraph,
+    chip: Chip,
+    machine: Machine,
+    timed: tuple[Dispatches, list[Variant]] | None,
+    reused: int,
 ) -> WholeRun:
     import numpy as np
 
@@ -150,11 +159,14 @@ def _placed(
     members = (runs * np.array(MEMBERS)).sum(1).astype(np.uint8)
     blocks = graph.tasks["block_count"].astype(np.int64)
     variant_of = np.full(len(members), -1, np.int64)
-    demand = None
-    if variants is None:
+    demand = pages = None
+    variants: list[Variant] = []
+    if timed is None:
         first = np.concatenate(([0], np.cumsum(blocks)[:-1])).astype(np.int64) if len(blocks) else blocks
         times = np.repeat(graph.tasks["cycles"], blocks)[:, None] * np.repeat(runs, blocks, axis=0)
     else:
+        dispatches, variants = timed
+        pages, written_back = dispatches.pages(variants, chip), dispatches.written_back()
         tables, first, at = [np.zeros((0, 3), np.int64)], np.zeros(len(members), np.int64), 0
         asked: list[tuple[int, int, int, int]] = []
         places = np.flatnonzero(members)
@@ -165,7 +177,7 @@ def _placed(
             first[tasks], variant_of[tasks] = at, number
             at += len(table)
             tables.append(table)
-            asked.append((len(table), *_asked(variant.timed)))
+            asked.append((len(table), *_asked(variant.timed, int(written_back[variant.tasks[0]]))))
         times = np.concatenate(tables)
         rows = np.repeat(np.array(asked, np.int64).reshape(-1, 4), [rows for rows, *_ in asked], axis=0)
         part, hbm, l2 = (np.where(times > 0, rows[:, [i]], 0) for i in (1, 2, 3))
@@ -173,18 +185,19 @@ def _placed(
     work = Work(
         members, blocks, first, times.astype(np.int64), graph.tasks["sync_start"] != 0,
         graph.tasks["early"] != 0, graph.edges["before"].astype(np.int64),
-        graph.edges["after"].astype(np.int64), graph.edges["orchestrator"] != 0, _arguments(graph), demand,
+        graph.edges["after"].astype(np.int64), graph.edges["orchestrator"] != 0, _arguments(graph), demand, pages,
     )  # fmt: skip
     schedule = place(work, machine)
     path = critical_path(schedule)
-    return WholeRun(graph, chip, machine, work, schedule, path, variants or [], variant_of, reused)
+    return WholeRun(graph, chip, machine, work, schedule, path, variants, variant_of, reused)
 
 
-def _asked(timed: Timed) -> tuple[int, int, int]:
+def _asked(timed: Timed, written_back: int) -> tuple[int, int, int]:
     """The part of its time that moves data, in eighths, and what each of its cores asks of HBM and of L2 a cycle."""
     cycles = max(1, sum(sum(block) for block in timed.times))
     part = round(PARTS * max((timed.busy.get(pipe, 0.0) for pipe in _MOVES), default=0.0))
-    return min(PARTS, part), timed.hbm * RATE // cycles, timed.l2 * RATE // cycles
+    hbm = timed.hbm + written_back
+    return min(PARTS, part), hbm * RATE // cycles, timed.l2 * RATE // cycles
 
 
 def _arguments(graph: TaskGraph) -> NDArray[np.int64]:

@@ -105,6 +105,14 @@ _EDITS = (
         re.compile(rb"__BLOCK_LOCAL__ static __inline__"),
         b"__BLOCK_LOCAL__ __inline__",
     ),
+    # The runtime chooses the offset of addresses past L2: kPastL2 of the engine.
+    _Edit("kernel_utils_macros.h", re.compile(rb"(g_opL2CacheHintCfg = \{)0\}"), rb"\1uint64_t(1) << 47}"),
+    # What a kernel tells the loader stands in a section; two kinds of constants do not fit into one of ours.
+    _Edit(
+        "kernel_utils_macros.h",
+        re.compile(rb'(__asc_feature_l2cache__\s+__attribute__\(\(used), section\("\.ascend\.meta"\)'),
+        rb"\1",
+    ),
     # Messages between the cores of a block lie in a memory of their own, whose addresses begin at 0, and are polled.
     _Edit(
         "kfc_comm.h",

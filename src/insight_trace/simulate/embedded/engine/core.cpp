@@ -78,6 +78,7 @@ uint64_t Core::offset_of(Space space, uint64_t address) const {
 }
 
 uint8_t *Core::global(uint64_t address, uint64_t bytes, Role role) {
+    address &= ~kPastL2;
     const Region *region = last_region_;
     looked_ = true;
     if (!region || address < region->address || address - region->address >= region->padded)
@@ -186,6 +187,14 @@ void Core::transfer(Instr instr, Type type, const Area &gm, const Area &local, i
                     int64_t burst_bytes, int64_t gm_step) {
     if (silent) return;
     if (bursts <= 0 || burst_bytes <= 0) return;
+    if (gm.address & kPastL2) {
+        Area place = gm;
+        place.address &= ~kPastL2;
+        past_l2_ = true;
+        transfer(instr, type, place, local, bursts, burst_bytes, gm_step);
+        past_l2_ = false;
+        return;
+    }
     PipeId pipe = instr_pipe(instr);
     Record r = record(instr, pipe, Form::Transfer);
     Geometry geometry;
@@ -207,6 +216,7 @@ void Core::transfer(Instr instr, Type type, const Area &gm, const Area &local, i
     Access access;
     const Cost cost = transfer_cost(parameters, instr, gm.address, bursts, burst_bytes, gm_step, access);
     access.atomic = stores && (atomic_store || atomic_type);
+    access.past_l2 = past_l2_;
     // pieces of one load into UB come one after the other; the next op does not wait for them
     if (in_call_ && pieces_++ && pipe == PipeId::MTE2 && ends.to == Space::UB && access.turn == Turn::Free)
         access.turn = Turn::Follows;
@@ -278,6 +288,14 @@ void Core::multiply(Type type, int64_t m, int64_t k, int64_t n, const Area &dst,
 void Core::fixpipe(Instr instr, Type type, const Area &gm, const Area &dst, const Area &src, int64_t rows,
                    int64_t cols, int64_t bytes, bool to_nd, int64_t gm_step) {
     if (silent) return;
+    if (gm.address & kPastL2) {
+        Area place = gm;
+        place.address &= ~kPastL2;
+        past_l2_ = true;
+        fixpipe(instr, type, place, dst, src, rows, cols, bytes, to_nd, gm_step);
+        past_l2_ = false;
+        return;
+    }
     const bool out = gm.address != 0;
     Record r = record(instr, PipeId::FIX, out ? Form::Transfer : Form::Local);
     r.geometry = moved_geometry(r, type, rows, bytes);
@@ -290,6 +308,7 @@ void Core::fixpipe(Instr instr, Type type, const Area &gm, const Area &dst, cons
     cost.unit = unit_of(src, rows * cols * 4);
     access.unit = cost.unit.packed();
     access.atomic = out && (atomic_store || atomic_type);
+    access.past_l2 = past_l2_;
     clock.issue(PipeId::FIX, r, cost, at);
 }
 

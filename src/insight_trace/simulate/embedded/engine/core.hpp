@@ -90,6 +90,10 @@ constexpr uint32_t kRegisterFileBytes = 1u << 19;
 
 constexpr uint64_t kCountMode = 1ull << 56; // CTRL: the vector mask is a number of elements
 
+// An address of global memory with this bit is the same place, with the hint that L2 keeps nothing of the
+// access: AscendC adds an offset that the runtime chooses (ascendc.py has the same one).
+constexpr uint64_t kPastL2 = uint64_t(1) << 47;
+
 class Core {
   public:
     Core(const CoreIdentity &identity, const Parameters &parameters, Records &records, GlobalMemory &gm,
@@ -309,6 +313,7 @@ class Core {
     uint32_t first_row_ = 0, first_step_ = 0;
     uint32_t pieces_ = 0; // transfers of the running op
     bool in_call_ = false;
+    bool past_l2_ = false;              // the running transfer's address says so
     std::array<uint64_t, 4> fetched_{}; // pieces of code that the instruction cache holds
     bool loads_overlap_ =
         false; // the scalar unit's last access was a load from UB, in the block that it is in

@@ -26,8 +26,9 @@ struct Access {
     // thousandths of a cycle on the channel, at least: for each piece, for each that L2 does not hold
     uint16_t piece = 0, missed_piece = 0;
     bool write = false;
-    bool atomic = false; // adds to what is there
-    bool to_l1 = false;  // loads of the cube core, which reach a little less of the chip's rate
+    bool atomic = false;  // adds to what is there
+    bool past_l2 = false; // what it does not find there stays out of it
+    bool to_l1 = false;   // loads of the cube core, which reach a little less of the chip's rate
     Turn turn = Turn::Free;
     uint8_t in_flight = 0; // transfers that its pipe has under way at most; 0: no limit
     uint32_t unit = 0;     // of the accumulator, as UnitUse packs it

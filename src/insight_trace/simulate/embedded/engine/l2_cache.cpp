@@ -85,15 +85,18 @@ inline void L2Cache::use(Line &line, uint32_t sectors, bool write, uint32_t core
     if (held_ > capacity_) make_room();
 }
 
+void L2Cache::pass(uint64_t address, int64_t bytes, bool write, L2Traffic &traffic) {
+    if (bytes <= 0) return;
+    const uint64_t first = address / kSector, last = (address + static_cast<uint64_t>(bytes) - 1) / kSector;
+    const int64_t all = static_cast<int64_t>(last - first + 1) * kSector;
+    traffic.bytes += all;
+    (write ? traffic.replaced : traffic.fetched) += all;
+}
+
 void L2Cache::touch(uint64_t address, int64_t bytes, bool write, L2Traffic &traffic, uint32_t core) {
     if (bytes <= 0) return;
     const uint64_t first = address / kSector, last = (address + static_cast<uint64_t>(bytes) - 1) / kSector;
-    if (capacity_ <= 0) {
-        const int64_t all = static_cast<int64_t>(last - first + 1) * kSector;
-        traffic.bytes += all;
-        (write ? traffic.replaced : traffic.fetched) += all;
-        return;
-    }
+    if (capacity_ <= 0) return pass(address, bytes, write, traffic);
     uint64_t line = first / kSectors - base_, end = last / kSectors - base_;
     if (line >= lines_) return; // outside every buffer: reported elsewhere
     const uint32_t head = kWhole & ~((1u << (first % kSectors)) - 1), tail = (2u << (last % kSectors)) - 1;

@@ -31,6 +31,8 @@ class L2Cache {
 
     // One piece of an access; adds what it caused.
     void touch(uint64_t address, int64_t bytes, bool write, L2Traffic &traffic, uint32_t core = 0);
+    // One that L2 keeps nothing of: between the core and memory.
+    static void pass(uint64_t address, int64_t bytes, bool write, L2Traffic &traffic);
     static constexpr int64_t kLine = 512, kSector = 128;
 
   private:

@@ -21,13 +21,19 @@ static void add(L2Traffic &to, const L2Traffic &more) {
 
 static L2Traffic traffic_of(L2Cache &cache, const Access &access, uint32_t core) {
     L2Traffic traffic;
+    auto touch = [&](uint64_t address, int64_t bytes) {
+        if (access.past_l2)
+            L2Cache::pass(address, bytes, access.write, traffic);
+        else
+            cache.touch(address, bytes, access.write, traffic, core);
+    };
     uint64_t address = access.address;
     if (access.step == static_cast<int64_t>(access.burst_bytes)) {
-        cache.touch(address, int64_t(access.bursts) * access.burst_bytes, access.write, traffic, core);
+        touch(address, int64_t(access.bursts) * access.burst_bytes);
         return traffic;
     }
     for (uint32_t i = 0; i < access.bursts; ++i, address += static_cast<uint64_t>(access.step))
-        cache.touch(address, access.burst_bytes, access.write, traffic, core);
+        touch(address, access.burst_bytes);
     return traffic;
 }
 
@@ -65,8 +71,8 @@ void MemorySystem::look_up(uint32_t number, int64_t time) {
     Waiting &waiting = channel.queue[channel.looked_up];
     waiting.traffic = traffic_of(cache_, waiting.access, number / each_);
     add(total_, waiting.traffic);
-    waiting.begin = walks_.known(clusters_[number / each_], waiting.access, time) + waiting.begin +
-                    (waiting.traffic.fetched ? rates_.miss : 0);
+    waiting.begin = walks_.known(number / each_, clusters_[number / each_], waiting.access, time) +
+                    waiting.begin + (waiting.traffic.fetched ? rates_.miss : 0);
     if (waiting.access.atomic) waiting.begin = take_turns(waiting.access, waiting.begin);
     if (++channel.looked_up == 1) try_begin(number);
 }

@@ -6,7 +6,8 @@
 
 namespace insight_trace::engine {
 
-PageWalks::PageWalks(const Parameters &parameters, const std::vector<Region> &buffers, size_t clusters)
+PageWalks::PageWalks(const Parameters &parameters, const std::vector<Region> &buffers, size_t cores,
+                     size_t clusters)
     : walk_(parameters.page_walk), turns_(parameters.page_turn) {
     if (!turns_.limited()) return;
     for (const Region &region : buffers) {
@@ -23,6 +24,7 @@ PageWalks::PageWalks(const Parameters &parameters, const std::vector<Region> &bu
         pages += (buffer.end - buffer.address) / buffer.page + 1;
     }
     known_.assign(clusters, std::vector<int64_t>(pages, -1));
+    free_.assign(cores, 0);
 }
 
 const PageWalks::Buffer *PageWalks::buffer_of(uint64_t address) const {
@@ -32,29 +34,30 @@ const PageWalks::Buffer *PageWalks::buffer_of(uint64_t address) const {
     return &*after;
 }
 
-int64_t PageWalks::touch(std::vector<int64_t> &known, uint64_t address, uint64_t bytes, int64_t time) {
+int64_t PageWalks::touch(size_t cluster, uint64_t address, uint64_t bytes, int64_t time, int64_t &free) {
     const Buffer *buffer = buffer_of(address);
     if (!buffer || !bytes) return time; // outside every buffer: reported elsewhere
     const uint64_t last = std::min(address + bytes, buffer->end) - 1;
     const uint64_t end = (last - buffer->address) / buffer->page;
     for (uint64_t page = (address - buffer->address) / buffer->page; page <= end; ++page) {
-        int64_t &since = known[buffer->first + page];
-        if (since < 0) since = walk(1, time);
+        int64_t &since = known_[cluster][buffer->first + page];
+        if (since < 0) since = free = walk(1, std::max(time, free));
         time = std::max(time, since); // it may be under way
     }
     return time;
 }
 
-int64_t PageWalks::known(size_t cluster, const Access &access, int64_t time) {
+int64_t PageWalks::known(size_t core, size_t cluster, const Access &access, int64_t time) {
     if (!turns_.limited()) return time;
-    std::vector<int64_t> &pages = known_[cluster];
+    int64_t store = 0;
+    int64_t &free = access.write ? store : free_[core];
     int64_t known = time;
     if (access.step == static_cast<int64_t>(access.burst_bytes)) {
-        known = touch(pages, access.address, uint64_t(access.bursts) * access.burst_bytes, time);
+        known = touch(cluster, access.address, uint64_t(access.bursts) * access.burst_bytes, time, free);
     } else {
         uint64_t address = access.address;
         for (uint32_t i = 0; i < access.bursts; ++i, address += static_cast<uint64_t>(access.step))
-            known = touch(pages, address, access.burst_bytes, known);
+            known = touch(cluster, address, access.burst_bytes, known, free);
     }
     return access.write ? time : known; // nobody waits for a store
 }

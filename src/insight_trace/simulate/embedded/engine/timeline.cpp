@@ -62,7 +62,7 @@ static size_t slots_of(const std::vector<TimelineCore> &cores, const std::vector
 void Timeline::begin(L2Cache &cache, bool write_records) {
     writes_ = write_records;
     whole_ = overfull_ = false;
-    walks_ = std::make_unique<PageWalks>(parameters_, buffers_, blocks_.size());
+    walks_ = std::make_unique<PageWalks>(parameters_, buffers_, given_.size(), blocks_.size());
     memory_ = std::make_unique<MemorySystem>(rates_, cache, *walks_, clusters_, kPipes);
     cores_.clear();
     for (uint32_t i = 0; i < given_.size(); ++i)
@@ -207,7 +207,7 @@ bool Timeline::take(Core &core, uint32_t index, const CoreStep &step) {
         if (step.link != kNone) {
             const Access &access = core.steps->accesses[step.link];
             memory_->look(index, access);
-            end = walks_->known(clusters_[index], access, end);
+            end = walks_->known(index, clusters_[index], access, end);
         }
         core.now = end;
         if (step.row != kNone) put(step.row, start, start, end, Stall::None);

@@ -85,12 +85,13 @@ static Access access_of(Instr instr, uint64_t gm, int64_t bursts, int64_t burst_
 Cost transfer_cost(const Parameters &parameters, Instr instr, uint64_t gm, int64_t bursts,
                    int64_t burst_bytes, int64_t gm_step, Access &access) {
     const MoveCost &cost = parameters.move(instr);
-    // GM moves whole blocks of 32 bytes; a start that is not on 512 bytes costs bandwidth
+    // GM moves whole blocks of 32 bytes; a start within a sector of L2 costs bandwidth
     int64_t bytes = bursts * ((burst_bytes + 31) / 32 * 32);
     access = access_of(instr, gm, bursts, burst_bytes, gm_step);
     // rows that start off 32 bytes are put together from two blocks each
     const bool ragged = instr == Instr::MOV_OUT_TO_L1_MULTI_ND2NZ && bursts > 1 && gm_step % 32 != 0;
-    if ((gm % 512 || ragged) && bytes > parameters.gm_unaligned_from / 1000) {
+    const auto aligned = static_cast<uint64_t>(std::max<int64_t>(1, parameters.gm_aligned / 1000));
+    if ((gm % aligned || ragged) && bytes > parameters.gm_unaligned_from / 1000) {
         const int64_t more = ragged ? parameters.gm_unaligned_cost_l1 : parameters.gm_unaligned_cost;
         bytes = bytes * more / 1000;
         access.weight = static_cast<uint16_t>(more);

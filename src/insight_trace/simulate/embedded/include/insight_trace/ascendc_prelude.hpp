@@ -90,6 +90,9 @@ using ::copy_ubuf_to_ubuf;
 #if defined(PTO_NPU_ARCH_A5)
 using __asc_aicore::asc_mark_stamp;
 #endif
+#if defined(PTO_NPU_ARCH_A2A3)
+#define L2_CACHE_HINT // SetL2CacheHint adds an offset to addresses, which the runtime chooses
+#endif
 #define workgroup_local gnu::weak // one of all sources of a program
 #include "kernel_operator.h"
 #undef workgroup_local
