@@ -295,11 +295,25 @@ def test_flags_between_cores_are_arrows_of_their_own(replayed, tmp_path):
     assert (start["pid"], end["pid"]) == (columns.cores[0], columns.cores[1])
 
 
-def test_a_folder_has_one_timeline_that_insight_takes(replayed):
-    """Its server draws every trace.json below a folder that is no link."""
+def _timelines_that_insight_takes(folder):
+    """Of a folder that is imported (its server's ProjectParserJson.cpp: FindTraceFiles)."""
+    if (folder / "mindstudio_profiler_output").is_dir():
+        folder /= "mindstudio_profiler_output"
+    found = [path for path in folder.iterdir() if path.name == "trace.json"]
+    below = (_timelines_that_insight_takes(path) for path in sorted(folder.iterdir()) if path.is_dir())
+    return sum(below, found)
+
+
+@pytest.mark.parametrize("levels", range(4), ids=["simulator", "OPPROF", "insight_export", "workspace"])
+def test_of_a_folder_insight_draws_every_instruction_once(replayed, levels):
     directory = replayed("mix").directory
-    found = [path for path in directory.parent.rglob("trace.json") if not path.is_symlink()]
-    assert found == [directory / "trace.json"]
+    imported = [directory, *directory.parents][levels]
+    (taken,) = _timelines_that_insight_takes(imported)
+    assert taken.samefile(directory / "trace.json")
+    # it refuses a folder with a link anywhere in it, and what is not the user's or is writable by others
+    for path in imported.rglob("*"):
+        assert not path.is_symlink()
+        assert not path.stat().st_mode & 0o002
     cores = sorted(directory.glob("core*/trace.json"))
     assert len(cores) == 3
     assert all(json.loads(path.read_bytes())["schemaVersion"] == 1 for path in cores)

@@ -21,7 +21,6 @@ import contextlib
 import datetime
 import hashlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -39,7 +38,7 @@ from insight_trace.model import Case, CoreType, Kernel, Scene
 from insight_trace.options import RunOptions
 from insight_trace.reading import read_regular
 from insight_trace.simulate.embedded.sandbox import Sandbox
-from insight_trace.storage import write_whole
+from insight_trace.storage import second_name, write_whole
 
 if TYPE_CHECKING:
     from insight_trace.recording.store import Recording
@@ -129,8 +128,9 @@ def write_insight(
 
 
 def write_import(job: Job, simulator: Path, workspace: Path) -> None:
-    """The container under the kernel's name; a link where the file system has links (Insight takes no symbolic ones)."""
-    _same_file(simulator / "visualize_data.bin", workspace / import_name(job))
+    """The container under the kernel's name; Insight takes no symbolic links."""
+    if (made := simulator / "visualize_data.bin").is_file():
+        second_name(made, workspace / import_name(job))
 
 
 def write_counters(recording: Recording, job: Job, workspace: Path, figures: Stats | None = None) -> None:
@@ -144,15 +144,6 @@ def write_counters(recording: Recording, job: Job, workspace: Path, figures: Sta
         by_side[kernel.core_type is CoreType.AIC].append(kernel.func_id or 0)
     text = pmu(figures or Cores(recording.trace), task=task, cube=by_side[True], vector=by_side[False])
     write_whole(workspace / "pmu.csv", text, sync=False)
-
-
-def _same_file(path: Path, name: Path) -> None:
-    if not path.is_file():
-        return
-    try:
-        os.link(path, name)
-    except OSError:
-        shutil.copyfile(path, name)
 
 
 def write_named_traces(
@@ -174,7 +165,7 @@ def write_named_traces(
     timeline = simulator / "trace.json"
     if not timeline.is_file():
         return ()
-    _same_file(timeline, workspace / f"{label}{PLAIN}")
+    second_name(timeline, workspace / f"{label}{PLAIN}")
     if recording is not None and shown is not None:
         recording = replace(recording, trace=shown.trace)
     if recording is not None:
