@@ -442,6 +442,26 @@ def test_what_the_checker_found_is_a_mark_over_each_instruction_it_names(replaye
     assert len(read.instructions) == len(stream) + 1
 
 
+def test_in_perfetto_each_severity_has_a_lane_between_tile_ops_and_the_pipes(replayed, tmp_path):
+    """It takes the colours of slices from their names."""
+    simulator = replayed("mix").directory
+    recording = open_recording(simulator.parent)
+    row = int(np.flatnonzero(recording.instructions.pipe == Pipe.VECTOR)[1])
+    finding = {"category": "race", "message": "two transfers", "fix": "a flag", "places": [{"row": row}]}
+    found = tuple({**finding, "severity": severity} for severity in ("note", "error"))
+    assert write_named_traces(replace(recording, findings=found), simulator, tmp_path, "mix") == ()
+    events = json.loads((tmp_path / "mix_trace_perfetto.json").read_text())["traceEvents"]
+    lanes = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    named = [lanes[number] for number in sorted(lanes) if lanes[number].startswith("vector 0")]
+    at = named.index("vector 0 errors")
+    assert named[at + 1] == "vector 0 notes"
+    assert named[at - 1].startswith("vector 0 tile ops")
+    assert named[at + 2].startswith("vector 0 MTE2")
+    (mark,) = (event for event in events if event["ph"] == "X" and event["name"] == "error: race")
+    assert lanes[mark["tid"]] == "vector 0 errors"
+    assert mark["args"]["1 what"] == "two transfers"
+
+
 def test_a_run_that_is_too_large_for_a_perfetto_file_says_so(replayed, tmp_path, monkeypatch):
     simulator = replayed("mix").directory
     recording = open_recording(simulator.parent)

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from insight_trace.errors import JobError, RequestError
 from insight_trace.insight import container
+from insight_trace.insight.added_events import moved_findings
 from insight_trace.insight.container import BlockType
 from insight_trace.insight.core_timeline import core_timeline_pieces
 from insight_trace.insight.csv_files import code_csv, instruction_csv
@@ -119,7 +120,9 @@ def write_insight_directory(
                 stamp=stamp,
                 opens_on=core,
                 details=None if split else details,
-                findings=_findings(recording, row_shown) if recording is not None and not split else (),
+                findings=moved_findings(recording.findings, row_shown)
+                if recording is not None and not split
+                else (),
                 shown_once=recording is not None,
             )
             if dump_logs:
@@ -129,20 +132,6 @@ def write_insight_directory(
         if recording is not None:
             save(recording, beside / FOLDER)
     return directory if split else directory / "simulator"
-
-
-def _findings(recording: Recording, place: NDArray[np.int64] | None) -> tuple[Mapping[str, Any], ...]:
-    """What was found, by rows of the part that is written."""
-    if place is None:
-        return recording.findings
-
-    def moved(at: Mapping[str, Any]) -> Mapping[str, Any]:
-        row = int(at.get("row", -1))
-        return {**at, "row": int(place[row]) if 0 <= row < len(place) else -1}
-
-    return tuple(
-        {**each, "places": [moved(at) for at in each.get("places", ())]} for each in recording.findings
-    )
 
 
 def _require_room(rows: int, parent: Path) -> None:

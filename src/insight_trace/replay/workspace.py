@@ -155,6 +155,7 @@ def write_named_traces(
     one slice on a lane where none overlaps another, which Perfetto needs, and the counters. `shown` is the part of the
     recording that Insight's timeline has.
     """
+    from insight_trace.insight.added_events import finding_spans, moved_findings
     from insight_trace.insight.memory_page import write_memory_page
     from insight_trace.storage import whole_file
     from insight_trace.trace.chrome import write_chrome
@@ -184,6 +185,9 @@ def write_named_traces(
         )
     with whole_file(workspace / f"{label}{PERFETTO}") as file:
         spans = timeline_spans(trace, shown.path if shown else critical_path(trace))
+        if recording is not None:
+            findings = moved_findings(recording.findings, shown.place if shown is not None else None)
+            spans = (*spans, *finding_spans(trace.instructions, findings))
         write_chrome(whole(trace), file, counters=True, spans=spans)
     if recording is not None:
         write_memory_page(recording, workspace, label)
