@@ -199,6 +199,14 @@ def whole_files(
         shutil.rmtree(beside, ignore_errors=True)
 
 
+def second_name(path: Path, name: Path) -> None:
+    """The file under another name, too: a hard link, or a copy where the file system has none."""
+    try:
+        os.link(path, name)
+    except OSError:
+        shutil.copyfile(path, name)
+
+
 @contextlib.contextmanager
 def scratch_directory(folder: Path) -> Iterator[Path]:
     """A hidden folder inside `folder`, gone at the end; one that a killed run left goes with the next."""

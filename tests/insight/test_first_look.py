@@ -295,11 +295,25 @@ def test_flags_between_cores_are_arrows_of_their_own(replayed, tmp_path):
     assert (start["pid"], end["pid"]) == (columns.cores[0], columns.cores[1])
 
 
-def test_a_folder_has_one_timeline_that_insight_takes(replayed):
-    """Its server draws every trace.json below a folder that is no link."""
+def _timelines_that_insight_takes(folder):
+    """Of a folder that is imported (its server's ProjectParserJson.cpp: FindTraceFiles)."""
+    if (folder / "mindstudio_profiler_output").is_dir():
+        folder /= "mindstudio_profiler_output"
+    found = [path for path in folder.iterdir() if path.name == "trace.json"]
+    below = (_timelines_that_insight_takes(path) for path in sorted(folder.iterdir()) if path.is_dir())
+    return sum(below, found)
+
+
+@pytest.mark.parametrize("levels", range(4), ids=["simulator", "OPPROF", "insight_export", "workspace"])
+def test_of_a_folder_insight_draws_every_instruction_once(replayed, levels):
     directory = replayed("mix").directory
-    found = [path for path in directory.parent.rglob("trace.json") if not path.is_symlink()]
-    assert found == [directory / "trace.json"]
+    imported = [directory, *directory.parents][levels]
+    (taken,) = _timelines_that_insight_takes(imported)
+    assert taken.samefile(directory / "trace.json")
+    # it refuses a folder with a link anywhere in it, and what is not the user's or is writable by others
+    for path in imported.rglob("*"):
+        assert not path.is_symlink()
+        assert not path.stat().st_mode & 0o002
     cores = sorted(directory.glob("core*/trace.json"))
     assert len(cores) == 3
     assert all(json.loads(path.read_bytes())["schemaVersion"] == 1 for path in cores)
@@ -426,6 +440,26 @@ def test_what_the_checker_found_is_a_mark_over_each_instruction_it_names(replaye
     # and the timeline without the recording still opens
     read = open_trace(directory / "visualize_data.bin")
     assert len(read.instructions) == len(stream) + 1
+
+
+def test_in_perfetto_each_severity_has_a_lane_between_tile_ops_and_the_pipes(replayed, tmp_path):
+    """It takes the colours of slices from their names."""
+    simulator = replayed("mix").directory
+    recording = open_recording(simulator.parent)
+    row = int(np.flatnonzero(recording.instructions.pipe == Pipe.VECTOR)[1])
+    finding = {"category": "race", "message": "two transfers", "fix": "a flag", "places": [{"row": row}]}
+    found = tuple({**finding, "severity": severity} for severity in ("note", "error"))
+    assert write_named_traces(replace(recording, findings=found), simulator, tmp_path, "mix") == ()
+    events = json.loads((tmp_path / "mix_trace_perfetto.json").read_text())["traceEvents"]
+    lanes = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    named = [lanes[number] for number in sorted(lanes) if lanes[number].startswith("vector 0")]
+    at = named.index("vector 0 errors")
+    assert named[at + 1] == "vector 0 notes"
+    assert named[at - 1].startswith("vector 0 tile ops")
+    assert named[at + 2].startswith("vector 0 MTE2")
+    (mark,) = (event for event in events if event["ph"] == "X" and event["name"] == "error: race")
+    assert lanes[mark["tid"]] == "vector 0 errors"
+    assert mark["args"]["1 what"] == "two transfers"
 
 
 def test_a_run_that_is_too_large_for_a_perfetto_file_says_so(replayed, tmp_path, monkeypatch):

@@ -74,14 +74,18 @@ __global__ AICORE void plus_one(__gm__ float *x, __gm__ float *y, int rows) {
 
 def test_a_program_with_a_kernel_runs_unchanged_and_each_launch_has_a_workspace(tmp_path: Path) -> None:
     line = COMPILE.format(source=EXAMPLE, made="add") + " && ./add"
-    ran = run_exec(tmp_path, "sh", "-c", line, options=("-o", "traces"))
+    ran = run_exec(tmp_path, "sh", "-c", line, options=("-o", "traces", "--also", "npusim,perf-sim"))
     assert ran.returncode == 0, ran.stderr
     assert "error 0, 0 of 32768 wrong" in ran.stdout
     assert re.search(r"^add +1 +8 +aiv ", ran.stderr, re.M)
     workspace = tmp_path / "traces" / "add_0"
     record = json.loads((workspace / "replay.json").read_text())
     assert [one["status"] for one in record["outputs"]] == ["verified"]
-    assert next(workspace.glob("insight_export/OPPROF_*/simulator/visualize_data.bin")).stat().st_size > 0
+    (made,) = workspace.glob("insight_export/OPPROF_*/simulator/visualize_data.bin")
+    assert made.samefile(workspace / "add.bin")  # what to import, by the kernel's name
+    reports = {path.name for path in (workspace / "kernel_0_reports").iterdir()}
+    assert reports == {"summary.json", *(f"trace_core{block}.json" for block in range(8))}
+    assert {"add_pipeline_summary.csv", "pmu.csv"} <= {path.name for path in workspace.iterdir()}
     stats = subprocess.run(
         [sys.executable, "-m", "insight_trace", "stats", str(workspace)], capture_output=True, text=True
     )

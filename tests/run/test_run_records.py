@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -82,6 +82,30 @@ def test_our_own_readers_take_what_the_run_left(runs, scene):
         assert ("VECTOR" in task.cycles) <= (not task.cube)
 
 
+def test_counters_of_a_run_are_those_of_a_replay(runs, tmp_path):
+    scene = str(EXAMPLES / "mixed_example" / "scene.py")
+    chosen = ["--case", "Many", "--func-id", "0,1,2"]
+    assert main(["replay", scene, *chosen, "--no-insight", "-o", str(tmp_path / "mix")]) == 0
+
+    def shares(path):
+        """Of cube and of vector cores, the mean share of the time that each pipe is busy."""
+        found = {
+            kind: [task.cycles for task in read_pmu(path) if bool(task.cube) == kind]
+            for kind in (True, False)
+        }
+        return {
+            (kind, name): sum(each[name] for each in rows) / sum(each["total"] for each in rows)
+            for kind, rows in found.items()
+            for name in rows[0]
+        }
+
+    simulated, alone = (
+        shares(folder / "pmu.csv") for folder in (runs / "mixed_example" / "dfx_outputs", tmp_path / "mix")
+    )
+    assert alone[True, "SCALAR"] > 0.3  # the prologue is counted, as a device does
+    assert simulated == pytest.approx(alone, abs=0.005)
+
+
 def test_an_edge_that_only_keeps_memory_alive_orders_no_tasks(tmp_path):
     edges = [
         {"pred": "1", "succ": "2", "flags": ["wait", "retain"]},
@@ -157,14 +181,9 @@ def test_their_critical_path_is_ours(runs, tools, scene):
 def test_every_task_of_the_timeline_says_how_to_look_inside(runs):
     """One trace for the whole run: a task names the command that opens its kernel."""
     events = json.loads((runs / "paged_attention" / "timeline.json").read_text())["traceEvents"]
-    lanes = defaultdict(set)
-    for event in events:
-        if event["ph"] == "M" and event["name"] == "process_name":
-            lanes[event["pid"]] = event["args"]["name"]
+    lanes = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     tasks = [
-        event
-        for event in events
-        if event["ph"] == "X" and lanes[event["pid"]] in ("cube cores", "vector cores")
+        event for event in events if event["ph"] == "X" and lanes[event["tid"]].startswith(("AIC", "AIV"))
     ]
     assert tasks
     for event in tasks:

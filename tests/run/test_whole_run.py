@@ -131,11 +131,11 @@ def test_the_command_says_what_a_run_is_made_of_and_leaves_it(left, capsys):
     assert kept["cycles"] == data["cycles"]
     timeline = json.loads((out / "timeline.json").read_text())["traceEvents"]
     cores = {
-        e["pid"]
+        e["tid"]
         for e in timeline
-        if e["name"] == "process_name" and e["args"]["name"] in ("cube cores", "vector cores")
+        if e["name"] == "thread_name" and e["args"]["name"].startswith(("AIC", "AIV"))
     }
-    kernels = [e for e in timeline if e["ph"] == "X" and e["pid"] in cores]
+    kernels = [e for e in timeline if e["ph"] == "X" and e["tid"] in cores]
     assert len(kernels) == 12
     assert max(e["ts"] + e["dur"] for e in timeline if e["ph"] == "X") == pytest.approx(
         data["micros"], abs=1e-3
@@ -321,7 +321,7 @@ def test_a_pool_leaves_no_thread_so_that_the_next_is_made_of_copies_too():
     before = threading.active_count()
     for _ in range(3):
         assert sorted(run_jobs(abs, [-1, -2, -3], 2)) == [(0, 1), (1, 2), (2, 3)]
-        assert threading.active_count() == before
+        assert threading.active_count() <= before  # threads of earlier tests may end meanwhile
 
 
 def test_no_process_of_a_pool_outlives_the_one_that_is_killed(tmp_path):

@@ -180,6 +180,9 @@ def start(tmp_path_factory):
             server.shutdown()
 
 
+_ERRORS = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
+
+
 @pytest.mark.parametrize(
     ("scene", "case", "functions", "target"),
     [
@@ -199,10 +202,7 @@ def test_perfetto_reads_every_instruction_and_reports_no_error(
     assert perfetto.name == plain.name.replace("_trace.json", "_trace_perfetto.json")
     processor = start()
     processor.load(perfetto.read_bytes())
-    errors = processor.query(
-        "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
-    )
-    assert errors == []
+    assert processor.query(_ERRORS) == []
     counted = processor.query(
         "select process.name, thread.name, count() from slice join thread_track on slice.track_id = thread_track.id"
         " join thread using (utid) join process using (upid) group by 1, 2"
@@ -231,3 +231,24 @@ def test_perfetto_reads_every_instruction_and_reports_no_error(
     counters = open_trace(workspace).counters
     assert counters
     assert points == sorted([f"{counter.name} MB/s", len(counter.micros)] for counter in counters)
+
+
+@pytest.mark.parametrize(("scene", "case"), [("mixed_example", "Many"), ("paged_attention", "CaseSmall1")])
+def test_perfetto_keeps_every_slice_of_a_run(start, tmp_path, scene, case):
+    """It drops those that begin before the one ahead on their lane has ended, by its own rounding."""
+    assert main(["run", str(EXAMPLES / scene / "scene.py"), "--case", case, "-o", str(tmp_path / "run")]) == 0
+    trace = (tmp_path / "run" / "timeline.json").read_bytes()
+    lanes = {
+        event["tid"]: event["args"]["name"]
+        for event in json.loads(trace)["traceEvents"]
+        if event["name"] == "thread_name"
+    }
+    drawn = Counter(lanes[event["tid"]] for event in json.loads(trace)["traceEvents"] if event["ph"] == "X")
+    processor = start()
+    processor.load(trace)
+    assert processor.query(_ERRORS) == []
+    counted = processor.query(
+        "select thread.name, count() from slice join thread_track on slice.track_id = thread_track.id"
+        " join thread using (utid) group by 1"
+    )
+    assert dict(counted) == drawn

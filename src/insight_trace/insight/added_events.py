@@ -22,7 +22,7 @@ from insight_trace.insight.encoding import (
     micros,
 )
 from insight_trace.insight.prepared import Prepared, chunks
-from insight_trace.model import Pipe
+from insight_trace.model import Instructions, Pipe
 from insight_trace.recording.kinds import CROSS_CORE_NAMES, FLAG_NAMES
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 MOST_FINDINGS = 2000  # a timeline with more marks than this shows nothing any more
 MOST_ARROWS = 20_000  # of one category: they are drawn all at once
 # Insight takes a colour of twelve by the sum of the name's characters, Chrome by the name: these mean the same to both.
+# Perfetto takes the colours of slices from their names; there each severity has its lane.
 _SEVERITIES = {"error": "cq_build_failed", "warning": "rail_animation", "note": "yellow"}
 
 
@@ -123,12 +124,50 @@ def cross_core_flows(prepared: Prepared) -> Iterator[bytes | memoryview]:
 
 
 def finding_events(prepared: Prepared, findings: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
-    """What the checker found, over each instruction that it names, on the lane of user marks.
+    """What the checker found, over each instruction that it names, on the lane of user marks."""
+    for severity, row, span, name, args in _marks(prepared.instructions, findings):
+        colour = _SEVERITIES.get(severity, "yellow")
+        core = int(prepared.instructions.core[row])
+        yield _event(prepared, core, "USERMARK", name, colour, span, args)
+
+
+def finding_spans(columns: Instructions, findings: Sequence[Mapping[str, Any]]) -> tuple[Spans, ...]:
+    """The same as a lane for each severity: for viewers that choose the colours of slices themselves."""
+    marks = list(_marks(columns, findings))
+    found = []
+    for severity, colour in _SEVERITIES.items():
+        mine = [mark for mark in marks if mark[0] == severity]
+        if mine:
+            _, rows, spans, names, args = zip(*mine, strict=True)
+            begin, end = np.array(spans, np.int64).T
+            core = columns.core[list(rows)].astype(np.int64)
+            found.append(Spans(f"{severity}s", colour, core, begin, end, list(names), list(args)))
+    return tuple(found)
+
+
+def moved_findings(
+    findings: Sequence[Mapping[str, Any]], place: NDArray[np.int64] | None
+) -> Sequence[Mapping[str, Any]]:
+    """Findings by rows of the part of a recording that is shown; `place` as in `Shown`."""
+    if place is None:
+        return findings
+
+    def moved(at: Mapping[str, Any]) -> Mapping[str, Any]:
+        row = int(at.get("row", -1))
+        return {**at, "row": int(place[row]) if 0 <= row < len(place) else -1}
+
+    return tuple({**each, "places": [moved(at) for at in each.get("places", ())]} for each in findings)
+
+
+_Mark = tuple[str, int, tuple[int, int], str, dict[str, Any]]
+
+
+def _marks(columns: Instructions, findings: Sequence[Mapping[str, Any]]) -> Iterator[_Mark]:
+    """Of each place of each finding its severity, row, begin and end, name and arguments.
 
     `findings` as a recording keeps them; places that name no row of the recording are left out. Insight sorts
     arguments by their name, and what a person wants to know stands first.
     """
-    columns = prepared.instructions
     written = 0
     for finding in findings:
         places = finding.get("places", ())
@@ -147,6 +186,4 @@ def finding_events(prepared: Prepared, findings: Sequence[Mapping[str, Any]]) ->
                 continue
             written += 1
             span = int(columns.start[row]), max(int(columns.start[row]) + 1, int(columns.end[row]))
-            name = f"{severity}: {finding['category']}"
-            colour = _SEVERITIES.get(severity, "yellow")
-            yield _event(prepared, int(columns.core[row]), "USERMARK", name, colour, span, args)
+            yield severity, row, span, f"{severity}: {finding['category']}", args

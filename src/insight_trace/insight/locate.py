@@ -10,6 +10,9 @@ from insight_trace.errors import RequestError
 _DEPTH = 6
 _MOST_DIRECTORIES = 10_000
 FILES = ("trace.json", "visualize_data.bin")
+# Of a folder Insight draws every file called trace.json, each instruction once for all cores and once for its own. Where
+# a folder has one of this name, as other profilers write it, Insight takes what lies in there alone. (It takes no links.)
+SHOWN_FOLDER = "mindstudio_profiler_output"
 
 
 def holds_result(directory: Path) -> bool:

@@ -54,7 +54,7 @@ def validate_directory(directory: Path, *, own_output: bool = False) -> list[Bro
         broken += _path_rules(bin_)
         broken += _check_bin(bin_, own_output=own_output)
     broken += different
-    for core in sorted(directory.glob("*/trace.json")):
+    for core in sorted(directory.glob("core*/trace.json")):
         if not own_output:
             broken += _check_json(core, whole=False, sample=False).broken
     return broken

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from insight_trace.errors import JobError, RequestError
 from insight_trace.insight import container
+from insight_trace.insight.added_events import moved_findings
 from insight_trace.insight.container import BlockType
 from insight_trace.insight.core_timeline import core_timeline_pieces
 from insight_trace.insight.csv_files import code_csv, instruction_csv
@@ -27,6 +28,7 @@ from insight_trace.insight.details_page import DetailsPage, details_blocks
 from insight_trace.insight.encoding import WORTH_LOADING, load_compiled
 from insight_trace.insight.event_text import fragments_of
 from insight_trace.insight.hotspots import count_addresses, count_lines
+from insight_trace.insight.locate import SHOWN_FOLDER
 from insight_trace.insight.prepared import Extras, Prepared, check_columns
 from insight_trace.insight.source_page import opening_on
 from insight_trace.insight.tables import instruction_table, line_table, usable_sources
@@ -35,7 +37,7 @@ from insight_trace.insight.validator import validate_directory
 from insight_trace.model import Trace
 from insight_trace.recording.store import FOLDER, HEADER, Recording, save
 from insight_trace.recording.stream import distinct, take
-from insight_trace.storage import require_room, whole_directory
+from insight_trace.storage import require_room, second_name, whole_directory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -120,8 +122,10 @@ def write_insight_directory(
                 stamp=stamp,
                 opens_on=core,
                 details=None if split else details,
-                findings=_findings(recording, row_shown) if recording is not None and not split else (),
-                links=recording is not None,
+                findings=moved_findings(recording.findings, row_shown)
+                if recording is not None and not split
+                else (),
+                shown_once=recording is not None,
             )
             if dump_logs:
                 from insight_trace.insight.camodel.log_writer import write_logs
@@ -130,20 +134,6 @@ def write_insight_directory(
         if recording is not None:
             save(recording, beside / FOLDER)
     return directory if split else directory / "simulator"
-
-
-def _findings(recording: Recording, place: NDArray[np.int64] | None) -> tuple[Mapping[str, Any], ...]:
-    """What was found, by rows of the part that is written."""
-    if place is None:
-        return recording.findings
-
-    def moved(at: Mapping[str, Any]) -> Mapping[str, Any]:
-        row = int(at.get("row", -1))
-        return {**at, "row": int(place[row]) if 0 <= row < len(place) else -1}
-
-    return tuple(
-        {**each, "places": [moved(at) for at in each.get("places", ())]} for each in recording.findings
-    )
 
 
 def _require_room(trace: Trace | None, parent: Path, recording: Recording | None) -> None:
@@ -186,14 +176,13 @@ def write_simulator(
     opens_on: str = "",
     details: DetailsPage | None = None,
     findings: Sequence[Mapping[str, Any]] = (),
-    links: bool = False,
+    shown_once: bool = False,
 ) -> None:
     """Fills one `simulator/` and checks it; the caller sees to it that it appears whole.
 
     `stamp` is the time in the names of the CSV files, as the vendor's exporter writes it; `opens_on` the core that
-    the Source page shows first, `findings` become marks in the timeline. Of a folder Insight draws every file
-    called trace.json, each instruction once for all cores and once for its own; it takes no links, so with `links`
-    a core's trace.json is one, to the file beside it.
+    the Source page shows first, `findings` become marks in the timeline. `shown_once` adds a second name of the
+    timeline, by which Insight draws each instruction of the folder once.
     """
     suffix = f"_{stamp}.csv" if stamp else ".csv"
     prepared = Prepared(trace.instructions, extras or Extras(), trace.mhz, opens_on)
@@ -209,11 +198,7 @@ def write_simulator(
     def write_rest() -> None:
         for core in prepared.cores:
             label = trace.instructions.cores[core]
-            own = directory / label
-            file = f"{label}_trace.json" if links else "trace.json"
-            _write(own / file, core_timeline_pieces(prepared, fragments, core))
-            if links:
-                (own / "trace.json").symlink_to(file)
+            _write(directory / label / "trace.json", core_timeline_pieces(prepared, fragments, core))
         pages = details_blocks(details) if details is not None else []
         _write_tables(prepared, trace, directory, tables, suffix, pages, include_source=include_source)
 
@@ -228,6 +213,9 @@ def write_simulator(
     with (directory / "visualize_data.bin").open("ab") as file, tables.open("rb") as blocks:
         shutil.copyfileobj(blocks, file)
     tables.unlink()
+    if shown_once:
+        (directory / SHOWN_FOLDER).mkdir(mode=DIRECTORY_MODE)
+        second_name(timeline, directory / SHOWN_FOLDER / timeline.name)
     if timeline.stat().st_size > LARGE_TRACE:
         warnings.warn(
             f"the timeline has {timeline.stat().st_size >> 20} MiB, and MindStudio Insight promises to open"

@@ -21,7 +21,6 @@ import contextlib
 import datetime
 import hashlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -39,7 +38,7 @@ from insight_trace.model import Case, CoreType, Kernel, Scene
 from insight_trace.options import RunOptions
 from insight_trace.reading import load_json, read_regular
 from insight_trace.simulate.embedded.sandbox import Sandbox
-from insight_trace.storage import write_whole
+from insight_trace.storage import second_name, write_whole
 
 if TYPE_CHECKING:
     from insight_trace.recording.store import Recording
@@ -129,8 +128,9 @@ def write_insight(
 
 
 def write_import(job: Job, simulator: Path, workspace: Path) -> None:
-    """The container under the kernel's name; a link where the file system has links (Insight takes no symbolic ones)."""
-    _same_file(simulator / "visualize_data.bin", workspace / import_name(job))
+    """The container under the kernel's name; Insight takes no symbolic links."""
+    if (made := simulator / "visualize_data.bin").is_file():
+        second_name(made, workspace / import_name(job))
 
 
 def write_counters(recording: Recording, job: Job, workspace: Path, figures: Stats | None = None) -> None:
@@ -146,15 +146,6 @@ def write_counters(recording: Recording, job: Job, workspace: Path, figures: Sta
     write_whole(workspace / "pmu.csv", text, sync=False)
 
 
-def _same_file(path: Path, name: Path) -> None:
-    if not path.is_file():
-        return
-    try:
-        os.link(path, name)
-    except OSError:
-        shutil.copyfile(path, name)
-
-
 def write_named_traces(
     recording: Recording | None, simulator: Path, workspace: Path, label: str, shown: Shown | None = None
 ) -> tuple[str, ...]:
@@ -164,6 +155,7 @@ def write_named_traces(
     one slice on a lane where none overlaps another, which Perfetto needs, and the counters. `shown` is the part of the
     recording that Insight's timeline has.
     """
+    from insight_trace.insight.added_events import finding_spans, moved_findings
     from insight_trace.insight.memory_page import write_memory_page
     from insight_trace.storage import whole_file
     from insight_trace.trace.chrome import write_chrome
@@ -174,7 +166,7 @@ def write_named_traces(
     timeline = simulator / "trace.json"
     if not timeline.is_file():
         return ()
-    _same_file(timeline, workspace / f"{label}{PLAIN}")
+    second_name(timeline, workspace / f"{label}{PLAIN}")
     if recording is not None and shown is not None:
         recording = replace(recording, trace=shown.trace)
     if recording is not None:
@@ -193,6 +185,9 @@ def write_named_traces(
         )
     with whole_file(workspace / f"{label}{PERFETTO}") as file:
         spans = timeline_spans(trace, shown.path if shown else critical_path(trace))
+        if recording is not None:
+            findings = moved_findings(recording.findings, shown.place if shown is not None else None)
+            spans = (*spans, *finding_spans(trace.instructions, findings))
         write_chrome(whole(trace), file, counters=True, spans=spans)
     if recording is not None:
         write_memory_page(recording, workspace, label)

@@ -25,7 +25,6 @@ SWIMLANE, DEPS, PMU = "chip_swimlane_records.json", "deps.json", "pmu.csv"
 _LEVEL = 4  # the most: cores, schedulers' stamps and phases, the orchestrator
 _ORIGIN = 1_000_000
 _SIMULATED = {"simulated_by": "insight-trace"}
-_ONLY = {"CUBE": "cube", "MTE1": "cube", "VECTOR": "vector", "MTE3": "vector"}
 
 
 def write_records(run: WholeRun, folder: Path) -> None:
@@ -243,11 +242,9 @@ def _counters(run: WholeRun) -> str:
         function = functions[member] if functions[member] >= 0 else max(functions[1:])
         cells = [threads[core], core, f"0x{int(tasks['id'][task]):016x}", function, int(not is_cube), cycles]
         if counted:
-            busy = run.variants[int(run.variant_of[task])].timed.busy if run.variant_of[task] >= 0 else {}
-            side = "cube" if is_cube else "vector"
-            cells += [
-                round(cycles * busy.get(pipe, 0.0)) if _ONLY.get(pipe, side) == side else 0
-                for _, pipe in PIPE_COUNTERS
-            ]
+            variant = int(run.variant_of[task])
+            shares = run.variants[variant].timed.counted if variant >= 0 else {}
+            busy = shares.get("aic" if is_cube else "aiv", {})
+            cells += [round(cycles * busy.get(pipe, 0.0)) for _, pipe in PIPE_COUNTERS]
         lines.append(",".join(map(str, [*cells, PIPE_UTILIZATION])))
     return "\n".join(lines) + "\n"

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ROWS = 16384
-_PATH, _ORCHESTRATOR, _SCHEDULERS, _CUBES, _VECTORS = range(1, 6)  # in the order in which viewers show them
-_PROCESSES = {
-    _PATH: "critical path",
-    _ORCHESTRATOR: "orchestrator",
-    _SCHEDULERS: "schedulers",
-    _CUBES: "cube cores",
-    _VECTORS: "vector cores",
-}
-_LANES_FROM = 1000  # viewers call a thread with the number of its process the main thread
+_PROCESS = 1  # of all lanes: Perfetto shows processes by their number of slices, and threads by their numbers
+_LANES = 1000  # a number of its own, or a viewer calls the first thread the main thread
+_PATH, _ORCHESTRATOR, _SCHEDULERS, _CORES = (
+    _LANES * part for part in range(1, 5)
+)  # in the order of what is shown
 _WORDS = {ActivityKind.SUBMIT: "submit", ActivityKind.DISPATCH: "dispatch", ActivityKind.COMPLETE: "complete"}
 
 
 def write_timeline(run: WholeRun, file: IO[bytes]) -> int:
-    """Chrome trace JSON, which Perfetto opens; times are microseconds. Returns how many events it holds."""
+    """Chrome trace JSON, which Perfetto opens; times are microseconds. Returns how many events it holds.
+
+    Times are whole nanoseconds, as Perfetto counts: it rounds begin and length apart, and drops a slice that begins
+    before the one ahead of it has ended. Exact cycles stand in the arguments.
+    """
     count = 0
     file.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
     for events in _pieces(run):
@@ -52,25 +52,28 @@ def _pieces(run: WholeRun) -> Iterator[list[str]]:
         events = []
         for kind, task, block, place, start, end in zip(*(c[piece].tolist() for c in columns), strict=True):
             if kind == ActivityKind.KERNEL:
-                process, lane = (_CUBES, place) if place < run.machine.clusters else (_VECTORS, place)
-                name = names[task]
+                lane, name = _CORES + place, names[task]
             else:
-                process, lane = (_ORCHESTRATOR, 0) if kind == ActivityKind.SUBMIT else (_SCHEDULERS, place)
+                lane = _ORCHESTRATOR if kind == ActivityKind.SUBMIT else _SCHEDULERS + place
                 name = f'"{_WORDS[ActivityKind(kind)]} {names[task][1:]}'
             inside = f',"replay":"{replays[task]}"' if kind == ActivityKind.KERNEL else ""
             events.append(
-                f'{{"ph":"X","pid":{process},"tid":{_LANES_FROM + lane},"ts":{start / mhz:.4f},'
-                f'"dur":{(end - start) / mhz:.4f},'
+                f'{{"ph":"X","pid":{_PROCESS},"tid":{lane},{_span(start, end, mhz)},'
                 f'"name":{name},"args":{{"task":{task},"id":"0x{ids[task]:x}","block":{block},"cycles":{end - start}'
                 f"{inside}}}}}"
             )
         yield events
     yield [
-        f'{{"ph":"X","pid":{_PATH},"tid":{_LANES_FROM},"ts":{part.begin / mhz:.4f},"dur":{part.cycles / mhz:.4f},'
+        f'{{"ph":"X","pid":{_PROCESS},"tid":{_PATH},{_span(part.begin, part.begin + part.cycles, mhz)},'
         f'"name":{names[part.task] if part.what == "kernel" else json.dumps(part.what)},'
         f'"args":{{"task":{part.task},"cycles":{part.cycles}}}}}'
         for part in run.path
     ]
+
+
+def _span(start: int, end: int, mhz: float) -> str:
+    begin, past = (int(cycle * 1000 / mhz) for cycle in (start, end))
+    return f'"ts":{begin / 1000:.3f},"dur":{(past - begin) / 1000:.3f}'
 
 
 def _replays(run: WholeRun) -> list[str]:
@@ -92,21 +95,17 @@ def core_names(clusters: int) -> list[str]:
 
 
 def _metadata(run: WholeRun) -> list[str]:
-    events: list[dict[str, object]] = []
-    for order, (process, name) in enumerate(_PROCESSES.items()):
-        events.append({"ph": "M", "pid": process, "name": "process_name", "args": {"name": name}})
-        events.append(
-            {"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": order}}
-        )
-    clusters = run.machine.clusters
-    lanes = [
-        (_CUBES if core < clusters else _VECTORS, core, name)
-        for core, name in enumerate(core_names(clusters))
-    ]
-    lanes += [(_SCHEDULERS, thread, f"scheduler {thread}") for thread in range(run.machine.threads)]
-    lanes += [(_ORCHESTRATOR, 0, "orchestrator"), (_PATH, 0, "critical path")]
-    for process, lane, name in lanes:
-        place = {"ph": "M", "pid": process, "tid": _LANES_FROM + lane}
+    named = {
+        "pid": _PROCESS,
+        "name": "process_name",
+        "args": {"name": f"{run.graph.scene.name} {run.graph.case.name}"},
+    }
+    events: list[dict[str, object]] = [{"ph": "M", **named}]
+    lanes = {_PATH: "critical path", _ORCHESTRATOR: "orchestrator"}
+    lanes |= {_SCHEDULERS + thread: f"scheduler {thread}" for thread in range(run.machine.threads)}
+    lanes |= {_CORES + core: name for core, name in enumerate(core_names(run.machine.clusters))}
+    for lane, name in lanes.items():
+        place = {"ph": "M", "pid": _PROCESS, "tid": lane}
         events.append({**place, "name": "thread_name", "args": {"name": name}})
         events.append({**place, "name": "thread_sort_index", "args": {"sort_index": lane}})
     return [json.dumps(event, separators=(",", ":")) for event in events]

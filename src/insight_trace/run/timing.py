@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -168,6 +168,8 @@ class Timed:
     hbm: int = 0  # bytes that came from HBM or went back to it
     l2: int = 0  # bytes asked of L2
     loaded: tuple[tuple[Loaded, ...], ...] = ()  # by core, in the order of blocks and members
+    # "aic" or "aiv" -> pipe -> share of the time of such a core, as its counters give it: with the prologue
+    counted: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def bound(self) -> str:
@@ -190,10 +192,11 @@ def run_timing_job(job: TimingJob) -> Timed:
     wide = len(job.job.kernels)
     reads, on_chip = looked_at(run)
     chip = load_chip(job.options.soc_version, target=job.job.target, preset=job.options.preset)
+    cores = core_times(run)
     return Timed(
         cycles=max(run.launch.ends, default=0),
         times=tuple(tuple(spans[i : i + wide]) for i in range(0, len(spans), wide)),
-        busy=_busy(run),
+        busy=_busy(run, cores),
         estimated=estimate_share(run, chip).share,
         instructions=len(run.instructions),
         reads=reads,
@@ -201,15 +204,21 @@ def run_timing_job(job: TimingJob) -> Timed:
         hbm=run.memory.fetched + run.memory.written_back if run.memory else 0,
         l2=run.memory.asked if run.memory else 0,
         loaded=loaded_of(run),
+        counted={
+            kind: {
+                pipe: round(busy / max(times[TOTAL], 1.0), 4) for pipe, busy in times.items() if pipe != TOTAL
+            }
+            for kind, times in cores.items()
+        },
     )
 
 
-def _busy(run: Simulation) -> dict[str, float]:
+def _busy(run: Simulation, times: dict[str, dict[str, float]]) -> dict[str, float]:
     """Of each pipe, the larger share of its kinds of cores; of the scalar unit without the prologue."""
     found: dict[str, float] = {}
     columns = run.instructions
     prologue = prologues(columns)
-    for kind, cycles in core_times(run).items():
+    for kind, cycles in times.items():
         total = max(cycles[TOTAL], 1.0)
         cores = [
             number for number, name in enumerate(columns.cores) if ("cubecore" in name) == (kind == "aic")

@@ -37,7 +37,7 @@ _COLOURS = {
 # Perfetto puts processes in the order of how many slices they have, whatever a file asks for, and threads in the order of
 # their numbers: the cores of a block are therefore one process, and its threads are numbered by core, lanes above the
 # pipes first. A thread whose number is its process's would be called the main thread.
-_PER_CORE, _PIPES_FROM, _PER_SPAN = 10_000, 5_000, 1_000
+_PER_CORE, _PIPES_FROM, _PER_SPAN = 10_000, 6_000, 1_000
 
 
 def write_chrome(

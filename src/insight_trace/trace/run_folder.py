@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from insight_trace.errors import InputError, RequestError
 from insight_trace.insight.container import BlockType, blocks_of
+from insight_trace.insight.locate import SHOWN_FOLDER
 from insight_trace.limits import RECORD_BYTES
 from insight_trace.model import Trace
 from insight_trace.reading import load_json
@@ -229,7 +230,7 @@ def _copy_raw(path: Path, target: Path) -> None:
             continue
         if item.is_file() and item.name in _RAW_FILES:
             shutil.copyfile(item, target / item.name)
-        elif item.is_dir() and _CORE_FOLDER.fullmatch(item.name):
+        elif item.is_dir() and (_CORE_FOLDER.fullmatch(item.name) or item.name == SHOWN_FOLDER):
             (target / item.name).mkdir()
             for part in sorted(item.iterdir()):
                 if part.is_file() and not part.is_symlink():
