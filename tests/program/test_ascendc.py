@@ -169,10 +169,10 @@ def test_a_build_says_which_parameter_of_its_kernels_is_the_workspace(defines: l
     made = with_workspaces(
         f"{plain}\n__attribute__((insight_trace_kernel)) void f(int);\nvoid h(int b) {{ }}", defines
     )
-    assert (
-        f"{{::__set_kfc_workspace_addr({name}); {name} = ::AscendC::GetUserWorkspace({name}); g(w); }}"
-        in made
+    enter = (
+        f"if ({name}) {{ ::__set_kfc_workspace_addr({name}); {name} = ::AscendC::GetUserWorkspace({name}); }}"
     )
+    assert f"{{{enter} g(w); }}" in made
     assert made.count("__set_kfc_workspace_addr") == 1
     assert with_workspaces(named) == named
 

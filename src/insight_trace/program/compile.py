@@ -105,13 +105,45 @@ def preprocess(
     text = made.read_text(encoding="utf-8", errors="surrogateescape")
     defines = line.preprocessor if is_ascendc(toolchain, line, source) else ()
     text = as_overloads(as_partial(with_workspaces(_SIDE_OF_A_FUNCTION.sub("", text), defines)))
-    text = _TRAP.sub("::trap()", text)
+    text = beside_the_c_library(_TRAP.sub("::trap()", text))
     text = _TYPES_OF_ITS_OWN.sub(lambda found: "\n" * found[0].count("\n"), text)
     if not rule.is_file():
         return text
     read = [Path(os.fsdecode(name)).absolute() for name in compiled_from.rule_paths(rule.read_bytes())]
     named = [str(path) for path in read if not is_ours(str(path)) and not path.is_relative_to("/usr")]
     return f"{compiled_from.TRANSLATED.decode()}{json.dumps(named)}\n{text}"
+
+
+# functions of the C library for which operators are named: a device has no such library
+_OF_THE_C_LIBRARY = re.compile(
+    r"(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|m1)?|log(?:10|1p|2|b)?|abs|fabs|sqrt|cbrt|ceil|floor|round|trunc|rint|nearbyint|"
+    r"pow|hypot|erfc?|[lt]?gamma|div|fmod|remainder|modf|frexp|ldexp|copysign|fdim|fm(?:a|ax|in)|index|select|read|write)"
+)
+_MARKED = re.compile(r'^# \d+ "([^"]*)".*$', re.M)
+
+
+def beside_the_c_library(text: str) -> str:
+    """The text with other names for kernels that are named like functions of the C library, where it is the user's own."""
+    taken = {name for name in kernels_in(text) if _OF_THE_C_LIBRARY.fullmatch(name)}
+    if not taken:
+        return text
+    word = re.compile(rf"(?<![\w\"'])({'|'.join(map(re.escape, sorted(taken)))})(?![\w\"'])")
+    made, done, own = [], 0, True
+    for marker in _MARKED.finditer(text):
+        part = text[done : marker.start()]
+        made += [word.sub(kernel_name, part) if own else part, marker[0]]
+        done = marker.end()
+        own = not (
+            is_ours(marker[1]) or marker[1].startswith(("/usr/", "<")) or "/ascendc_headers/" in marker[1]
+        )
+    part = text[done:]
+    return "".join([*made, word.sub(kernel_name, part) if own else part])
+
+
+def kernel_name(found: str | re.Match[str]) -> str:
+    """What a kernel of this name is called in a translated text."""
+    name = found if isinstance(found, str) else found[0]
+    return f"{name}_" if _OF_THE_C_LIBRARY.fullmatch(name) else name
 
 
 def _searched(toolchain: Toolchain) -> dict[str, str]:
@@ -146,7 +178,9 @@ def with_workspaces(text: str, defines: Sequence[str] = ()) -> str:
     clear = "if constexpr (::g_coreType == ::AscendC::AIC) ::AscendC::clearWorkspace({0});"
     if "clearWorkspace" not in text:  # lib/matmul_intf.h has it
         clear = ""
-    enter = "::__set_kfc_workspace_addr({0}); " + clear + "{0} = ::AscendC::GetUserWorkspace({0});"
+    enter = (
+        "if ({0}) {{ ::__set_kfc_workspace_addr({0}); " + clear + "{0} = ::AscendC::GetUserWorkspace({0}); }}"
+    )
     made, done = [], 0
     for match in _WORKSPACE.finditer(text):
         made.append(text[done : match.start()])
@@ -163,7 +197,7 @@ def with_workspaces(text: str, defines: Sequence[str] = ()) -> str:
     made, done = [], 0
     for opened in kernel_parameters(text):
         body = _body_behind(text, opened + 1)
-        if body is None or text.startswith("::__set_kfc_workspace_addr", body):
+        if body is None or "::__set_kfc" in text[body : body + 80]:
             continue
         parameters = _PARAMETER.findall(text[opened : body - 1])
         if parameters:
