@@ -278,6 +278,26 @@ def test_a_kernel_with_queues_and_scalar_accesses_is_right(tmp_path: Path, asc_d
     assert not re.search("nothing that orders them|past the end|which nothing has written", ran.stderr)
 
 
+def test_a_release_build_and_macros_of_its_own_start_the_same_cores(
+    tmp_path: Path, asc_devkit_checkout: Path
+) -> None:
+    (tmp_path / "program.asc").write_text(RIGHT)
+    line = "bisheng -xasc --npu-arch=dav-2201 -O3 -DNDEBUG{0} program.asc -o program && ./program"
+    words = [sys.executable, "-m", "insight_trace", "exec", "--trace", "none", "--", "sh", "-c"]
+    environment = {**os.environ, "INSIGHT_TRACE_ASCENDC": str(asc_devkit_checkout)}
+    for macro in ("", " -D_GNU_SOURCE=2"):  # nothing precompiled serves it
+        ran = subprocess.run(
+            [*words, line.format(macro)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=900,
+            env=environment,
+        )
+        assert "0 of 1000 wrong" in ran.stdout, ran.stderr
+        assert re.search(r"^plus_one +1 +1 +aiv ", ran.stderr, re.M), ran.stderr
+
+
 def test_a_checkout_can_be_named_on_the_command_line(tmp_path: Path, asc_devkit_checkout: Path) -> None:
     (tmp_path / "program.asc").write_text(RIGHT)
     line = "bisheng -xasc --npu-arch=dav-2201 -O2 program.asc -o program && ./program"

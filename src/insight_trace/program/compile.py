@@ -228,6 +228,9 @@ def is_ascendc(toolchain: Toolchain, line: CommandLine, source: Input) -> bool:
 def _first(toolchain: Toolchain, line: CommandLine, source: Input, side: str, whole: bool) -> list[str]:
     """Flags, folders of headers, and what is read before the source."""
     words = [line.standard, "-w", *_MACROS[side], *device_defines(line.target), f"-I{HEADERS}"]
+    words += [
+        word for word in line.preprocessor if word == "-DNDEBUG"
+    ]  # of every release; headers ask for it
     if not is_ascendc(toolchain, line, source):
         return [*words, f"-I{INCLUDE}", "-include", str(PRELUDE), "-include", str(PROGRAM_HEADER)]
     folders = [f"-I{folder}" for folder in toolchain.ascendc_folders]
@@ -417,6 +420,11 @@ def _stubs(toolchain: Toolchain, host: Path, into: Path) -> list[Path]:
     return [into / "stubs.o"]
 
 
+def reach_of(text: str) -> Reach:
+    """What the kernels of a preprocessed source mention; what the headers before it mention says nothing of them."""
+    return Reach(text[text.rfind(f'"{PROGRAM_HEADER}"') + 1 :])
+
+
 def _facts(
     line: CommandLine,
     final: Path,
@@ -425,7 +433,7 @@ def _facts(
     rewritten: dict[str, tuple[str, list[LaunchSite]]],
     kernels: set[str],
 ) -> str:
-    reaches = {side: Reach(texts[side]) for side in line.sides}
+    reaches = {side: reach_of(texts[side]) for side in line.sides}
     kinds: dict[int, CoreType] = {}
     names: dict[int, str] = {}
 

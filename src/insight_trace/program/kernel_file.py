@@ -27,8 +27,8 @@ from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.limits import RECORD_BYTES, SOURCE_BYTES, cut
 from insight_trace.model import CoreType, Kernel, Payload, Role, Tier
 from insight_trace.program.command_line import CommandLine, Input
-from insight_trace.program.compile import PROGRAM_HEADER, CompileError, kernel_name, preprocess
-from insight_trace.program.core_kinds import Reach, declared, infer, vector_cores
+from insight_trace.program.compile import CompileError, kernel_name, preprocess, reach_of
+from insight_trace.program.core_kinds import declared, infer, vector_cores
 from insight_trace.program.launches import rewrite_launches
 from insight_trace.program.op_kernels import OpKernel, op_kernel
 from insight_trace.ptoas.cpp_signature import CppFunction, CppParameter, parse_cpp
@@ -502,8 +502,7 @@ def _translated(
     """The source for each kind of core with an entry of ours behind it, and which cores a block of the kernel has."""
     texts = preprocessed(file, toolchain)
     name = called.split("<", 1)[0].split("::")[-1].strip()
-    # what a library's headers mention says nothing of the kernel
-    cube, vector = (Reach(texts[side][texts[side].rfind(f'"{PROGRAM_HEADER}"') + 1 :]) for side in _SIDES)
+    cube, vector = (reach_of(texts[side]) for side in _SIDES)
     kind = file.core or declared(texts["vector"], name) or infer(name, cube, vector)
     members = MEMBERS[kind][: 1 + vector_cores(name, texts["vector"], vector)]
     sources = {}
@@ -557,7 +556,7 @@ def _by_slot(file: KernelFile, path: Path, toolchain: Toolchain) -> tuple[Kernel
     kind = file.core
     texts = preprocessed(file, toolchain) if kind is None or file.defines else {}
     if kind is None:
-        kind = infer(_SLOT_ENTRY, Reach(texts["cube"]), Reach(texts["vector"]))
+        kind = infer(_SLOT_ENTRY, reach_of(texts["cube"]), reach_of(texts["vector"]))
     # macros are in the text; without any the file itself is compiled
     sources = dict.fromkeys(_SIDES, path)
     if file.defines:
