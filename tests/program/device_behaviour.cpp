@@ -103,6 +103,7 @@ __global__ AICORE void says(__gm__ float *x) {
     cce::printf("block %d of %d\n", (int)get_block_idx(), (int)get_block_num());
 #endif
 }
+__global__ AICORE void stops(__gm__ float *) { asm volatile("trap"); } // trap
 __global__ AICORE void scalar_sum(__gm__ int32_t *x, __gm__ int32_t *out, int n) {
 #if defined(__DAV_VEC__)
     static const int weights[4] = {1, 2, 3, 4};
@@ -338,6 +339,45 @@ static std::map<std::string, std::function<void()>> cases = {
          float *x = input();
          says<<<2, nullptr, nullptr>>>(x);
          printf("%d\n", aclrtSynchronizeDevice());
+     }},
+    {"worth",
+     [] {
+         float *x = input();
+         printf("%d ", static_cast<int32_t>(deep::er::plus<<<1, nullptr, nullptr>>>(x, x, 1.0f, 1)));
+         printf("%d ", deep::er::plus<<<1, nullptr, (void *)"no stream">>>(x, x, 1.0f, 1));
+         printf("%d\n", aclrtSynchronizeDevice());
+     }},
+    {"stops",
+     [] {
+         stops<<<1, nullptr, nullptr>>>(input());
+         printf("%d\n", aclrtSynchronizeDevice());
+     }},
+    {"tasks",
+     [] {
+         aclrtStream a = stream(), b = stream();
+         aclrtNotify notify = nullptr;
+         float *x = input();
+         int n = 1;
+         deep::er::plus<<<1, nullptr, a>>>(x, x, 1.0f, 4);
+         OK(aclrtLaunchHostFunc(a, add3, &n));
+         OK(aclrtCreateNotify(&notify, 0));
+         OK(aclrtRecordNotify(notify, a));
+         OK(aclrtWaitAndResetNotify(notify, b, 0));
+         deep::er::plus<<<1, nullptr, b>>>(x, x, 1.0f, 4);
+         uint64_t *word = dev<uint64_t>(4);
+         OK(aclrtValueWrite(word, 7, 0, b));
+         OK(aclrtValueWait(word, 7, ACL_STREAM_WAIT_VALUE_GEQ, b));
+         OK(aclrtSynchronizeStream(b));
+         uint32_t cores = 0;
+         OK(aclrtSetDeviceResLimit(0, ACL_RT_DEV_RES_VECTOR_CORE, 8));
+         OK(aclrtGetDeviceResLimit(0, ACL_RT_DEV_RES_VECTOR_CORE, &cores));
+         printf("%d %g %u %d\n", n, first_of(x), cores, aclrtGetRunMode(nullptr));
+     }},
+    {"wait_first",
+     [] {
+         uint64_t *word = dev<uint64_t>(4);
+         OK(aclrtValueWait(word, 7, ACL_STREAM_WAIT_VALUE_EQ, stream()));
+         printf("done\n");
      }},
     {"endless",
      [] {

@@ -160,6 +160,23 @@ def test_a_kernel_with_a_workspace_for_messages_names_it_and_with_matmul_clears_
     assert made.index("GetUserWorkspace(w)") < made.index("g(w)")
 
 
+@pytest.mark.parametrize(
+    ("defines", "name"), [(["-DHAVE_WORKSPACE"], "t"), (["-DHAVE_WORKSPACE=1", "-DHAVE_TILING"], "w")]
+)
+def test_a_build_says_which_parameter_of_its_kernels_is_the_workspace(defines: list[str], name: str) -> None:
+    kernel = "__attribute__((insight_trace_kernel)) void f(uint8_t *a, uint8_t *w, uint8_t *t) {{ g({0}w); }}"
+    plain, named = kernel.format(""), kernel.format("").replace("*w", "*k", 1)
+    made = with_workspaces(
+        f"{plain}\n__attribute__((insight_trace_kernel)) void f(int);\nvoid h(int b) {{ }}", defines
+    )
+    enter = (
+        f"if ({name}) {{ ::__set_kfc_workspace_addr({name}); {name} = ::AscendC::GetUserWorkspace({name}); }}"
+    )
+    assert f"{{{enter} g(w); }}" in made
+    assert made.count("__set_kfc_workspace_addr") == 1
+    assert with_workspaces(named) == named
+
+
 # --- with one --------------------------------------------------------------------------------------------
 
 HEAD = """
@@ -261,6 +278,26 @@ def test_a_kernel_with_queues_and_scalar_accesses_is_right(tmp_path: Path, asc_d
     assert not re.search("nothing that orders them|past the end|which nothing has written", ran.stderr)
 
 
+def test_a_release_build_and_macros_of_its_own_start_the_same_cores(
+    tmp_path: Path, asc_devkit_checkout: Path
+) -> None:
+    (tmp_path / "program.asc").write_text(RIGHT)
+    line = "bisheng -xasc --npu-arch=dav-2201 -O3 -DNDEBUG{0} program.asc -o program && ./program"
+    words = [sys.executable, "-m", "insight_trace", "exec", "--trace", "none", "--", "sh", "-c"]
+    environment = {**os.environ, "INSIGHT_TRACE_ASCENDC": str(asc_devkit_checkout)}
+    for macro in ("", " -D_GNU_SOURCE=2"):  # nothing precompiled serves it
+        ran = subprocess.run(
+            [*words, line.format(macro)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=900,
+            env=environment,
+        )
+        assert "0 of 1000 wrong" in ran.stdout, ran.stderr
+        assert re.search(r"^plus_one +1 +1 +aiv ", ran.stderr, re.M), ran.stderr
+
+
 def test_a_checkout_can_be_named_on_the_command_line(tmp_path: Path, asc_devkit_checkout: Path) -> None:
     (tmp_path / "program.asc").write_text(RIGHT)
     line = "bisheng -xasc --npu-arch=dav-2201 -O2 program.asc -o program && ./program"
@@ -307,11 +344,13 @@ def test_printf_assert_and_dump_tensor_of_a_kernel_are_shown(
     text = text.replace(
         "    op.Process();\n", '    AscendC::printf("number %d and %f\\n", 42, 0.5f);\n    op.Process();\n', 1
     )
+    text = text.replace("    plus_one<<<", "    for (int i = 0; i < 3; ++i) plus_one<<<", 1)
     ran = run(tmp_path, asc_devkit_checkout, text, "--trace", "none")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "[AIV Block 0/1] number 42 and 0.500000" in ran.stderr
-    assert "DumpTensor: desc=7, 8 elements" in ran.stderr
-    assert "2.000000 1.500000 2.000000" in ran.stderr
+    # the third launch is equal to the second
+    assert ran.stdout.count("[AIV Block 0/1] number 42 and 0.500000") == 3
+    assert "DumpTensor: desc=7, 8 elements" in ran.stdout
+    assert "2.000000 1.500000 2.000000" in ran.stdout
 
 
 EXTERN = """

@@ -441,3 +441,37 @@ def test_comparisons_leave_a_bit_for_each_element(made, target: str) -> None:
     bits = np.zeros(128, np.uint8)
     made(COMPARED, "less", target)(x, y, bits, 1024)
     np.testing.assert_array_equal(np.unpackbits(bits, bitorder="little"), x < y)
+
+
+# The device's half is a type of the compiler: a number goes to it before it goes to a tensor at that address.
+CHOSEN = """
+extern "C" __global__ __aicore__ void chosen(__gm__ half *x, __gm__ uint8_t *bits, uint32_t count) {
+    AscendC::TPipe pipe;
+    AscendC::TQue<AscendC::QuePosition::VECIN, 1> in;
+    AscendC::TQue<AscendC::QuePosition::VECOUT, 1> out;
+    pipe.InitBuffer(in, 1, count / 8);
+    pipe.InitBuffer(out, 1, count * sizeof(half));
+    AscendC::GlobalTensor<uint8_t> gb;
+    AscendC::GlobalTensor<half> gx;
+    gb.SetGlobalBuffer(bits, count / 8);
+    gx.SetGlobalBuffer(x, count);
+    auto mask = in.AllocTensor<uint8_t>();
+    AscendC::DataCopy(mask, gb, count / 8);
+    in.EnQue(mask);
+    mask = in.DeQue<uint8_t>();
+    auto made = out.AllocTensor<half>();
+    AscendC::Duplicate<half>(made, .5f, count);
+    AscendC::Select<half>(made, mask, made, 1.0f, AscendC::SELMODE::VSEL_TENSOR_SCALAR_MODE, count);
+    out.EnQue(made);
+    in.FreeTensor(mask);
+    made = out.DeQue<half>();
+    AscendC::DataCopy(gx, made, count);
+    out.FreeTensor(made);
+}
+"""
+
+
+def test_a_plain_number_is_a_half_where_a_tensor_could_stand(made) -> None:
+    bits, x = RNG.integers(0, 256, 32).astype(np.uint8), np.zeros(256, np.float16)
+    made(CHOSEN, "chosen")(x, bits, 256)
+    np.testing.assert_array_equal(x, np.where(np.unpackbits(bits, bitorder="little"), 0.5, 1.0))

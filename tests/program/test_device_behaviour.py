@@ -79,6 +79,10 @@ WRONG = {
     "oom": ("207001 1", "no room for 107374182400 bytes"),
     "device8": ("0 107001 107001", "aclrtSetDevice(8): there are devices 0 to 7"),
     "zero_blocks": ("107000", "a launch has 1 to 65535 blocks, not 0"),
+    "worth": ("0 107003 107003", "a stream that does not exist"),  # a launch has a value
+    "stops": ("507035", "the kernel executed trap()"),
+    "tasks": ("4 3 8 100000", "aclrtGetRunMode: a null pointer"),
+    "wait_first": ("done", "nothing has written what is waited for yet"),
     "dead_stream": ("107003 107003", "a stream that does not exist"),
     "events": ("7 1 100000", "an event was not recorded"),
     "no_sync": ("2", "the program has not waited for that stream"),

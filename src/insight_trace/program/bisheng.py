@@ -10,7 +10,7 @@ from pathlib import Path
 
 from insight_trace import supervisor
 from insight_trace.errors import InsightTraceError
-from insight_trace.program import tiling_library, toolkit
+from insight_trace.program import linker, toolkit
 from insight_trace.program.command_line import CommandLine, Input, parse
 from insight_trace.program.compile import HEADERS, CompileError, compile_program, report
 from insight_trace.simulate.embedded.toolchain import Toolchain
@@ -123,44 +123,9 @@ def _link(toolchain: Toolchain, line: CommandLine, objects: dict[int, str]) -> i
         "-Wl,--no-as-needed", "-linsight_trace_runtime", "-Wl,--as-needed",
         "-ldl", "-lpthread", "-lm",
     ]  # fmt: skip
-    done = toolchain.compiler.run(command)
-    said = done.said.decode("utf-8", errors="replace")
-    made: list[str] = []
-    for _ in range(4):  # what is found may call more
-        if done.code == 0 or not (names := tiling_library.missing(said)):
-            break
-        more = [name for name in tiling_library.objects(toolchain, names) if name not in made]
-        if not more:
-            break
-        made += more
-        done = toolchain.compiler.run([*command, *made])
-        said = done.said.decode("utf-8", errors="replace")
-    command += made
-    if done.code != 0:
-        missing = sorted(
-            set(re.findall(r"undefined reference to [`'](?:\w+ )?((?:acl|rt|Hccl|ge)[A-Z]\w+|acl\w+)'", said))
-        )
-        if missing:
-            command += [_not_there(toolchain, missing)]
-            done = toolchain.compiler.run(command)
-            said = done.said.decode("utf-8", errors="replace")
-    sys.stderr.write(said)
+    done = linker.link(toolchain, lambda more: toolchain.compiler.run([*command, *more]))
+    sys.stderr.write(done.said.decode("utf-8", errors="replace"))
     return int(done.code != 0 or bool(done.over))
-
-
-def _not_there(toolchain: Toolchain, names: list[str]) -> str:
-    """An object with functions that say that they are not there."""
-    text = ['extern "C" int insight_trace_not_there(const char *, void *);\n']
-    for name in names:
-        text.append(
-            f'extern "C" long {name}() {{ return insight_trace_not_there("{name}", __builtin_return_address(0)); }}\n'
-        )
-        sys.stderr.write(f"insight-trace: {name} is not there: the program fails where it calls it\n")
-    folder = toolkit.scratch()
-    source, made = folder / "not_there.cpp", folder / "not_there.o"
-    source.write_text("".join(text))
-    toolchain.compiler.run(["-O1", "-fPIC", "-w", "-c", str(source), "-o", str(made)])
-    return str(made)
 
 
 if __name__ == "__main__":

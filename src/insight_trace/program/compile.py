@@ -16,7 +16,15 @@ from insight_trace.chips import family_named
 from insight_trace.errors import JobError
 from insight_trace.model import CoreType
 from insight_trace.program.command_line import CommandLine, Input
-from insight_trace.program.core_kinds import Reach, declared, held_by, infer, kernels_in, vector_cores
+from insight_trace.program.core_kinds import (
+    Reach,
+    declared,
+    held_by,
+    infer,
+    kernel_parameters,
+    kernels_in,
+    vector_cores,
+)
 from insight_trace.program.launches import LaunchSite, rewrite_launches
 from insight_trace.program.specialisations import as_overloads, as_partial
 from insight_trace.scratch import scratch_folder
@@ -47,6 +55,8 @@ _TYPES_OF_ITS_OWN = re.compile(
     r"\btypedef\s+struct\s*\{[^{}]*\}\s*(?:hifloat8_t|float8_e4m3_t|float8_e5m2_t|float8_e8m0_t|float4_e1m2x2_t|"
     r"float4_e2m1x2_t)\s*;"
 )
+# an instruction of the device in assembler code
+_TRAP = re.compile(r"""\b(?:asm|__asm__)\s*(?:volatile|__volatile__)?\s*\(\s*"trap\s*;?"\s*\)""")
 _ENTRIES = "program"  # of the cache
 _FUNCTION = re.compile(r"^\S+ [TW] (\S+)$", re.M)
 _ANY_FUNCTION = re.compile(r"^(?:\S+ [TW]| +U) (\S+)$", re.M)
@@ -89,17 +99,62 @@ def preprocess(
         "-E", *_first(toolchain, line, source, side, whole), *line.preprocessor, *depends,
         *(["-fopenmp"] if "-fopenmp" in line.kept else []), "-x", "c++", _absolute(source.path), "-o", str(made),
     ]  # fmt: skip
-    done = toolchain.compiler.run(command, searched_variables())
+    done = toolchain.compiler.run(command, _searched(toolchain))
     if done.code != 0 or done.over:
         raise CompileError(done.said.decode("utf-8", errors="replace"))
     text = made.read_text(encoding="utf-8", errors="surrogateescape")
-    text = as_overloads(as_partial(with_workspaces(_SIDE_OF_A_FUNCTION.sub("", text))))
+    defines = line.preprocessor if is_ascendc(toolchain, line, source) else ()
+    text = as_overloads(as_partial(with_workspaces(_SIDE_OF_A_FUNCTION.sub("", text), defines)))
+    text = beside_the_c_library(_TRAP.sub("::trap()", text))
     text = _TYPES_OF_ITS_OWN.sub(lambda found: "\n" * found[0].count("\n"), text)
     if not rule.is_file():
         return text
     read = [Path(os.fsdecode(name)).absolute() for name in compiled_from.rule_paths(rule.read_bytes())]
     named = [str(path) for path in read if not is_ours(str(path)) and not path.is_relative_to("/usr")]
     return f"{compiled_from.TRANSLATED.decode()}{json.dumps(named)}\n{text}"
+
+
+# functions of the C library for which operators are named: a device has no such library
+_OF_THE_C_LIBRARY = re.compile(
+    r"(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|m1)?|log(?:10|1p|2|b)?|abs|fabs|sqrt|cbrt|ceil|floor|round|trunc|rint|nearbyint|"
+    r"pow|hypot|erfc?|[lt]?gamma|div|fmod|remainder|modf|frexp|ldexp|copysign|fdim|fm(?:a|ax|in)|index|select|read|write)"
+)
+_MARKED = re.compile(r'^# \d+ "([^"]*)".*$', re.M)
+
+
+def beside_the_c_library(text: str) -> str:
+    """The text with other names for kernels that are named like functions of the C library, where it is the user's own."""
+    taken = {name for name in kernels_in(text) if _OF_THE_C_LIBRARY.fullmatch(name)}
+    if not taken:
+        return text
+    word = re.compile(rf"(?<![\w\"'])({'|'.join(map(re.escape, sorted(taken)))})(?![\w\"'])")
+    made, done, own = [], 0, True
+    for marker in _MARKED.finditer(text):
+        part = text[done : marker.start()]
+        made += [word.sub(kernel_name, part) if own else part, marker[0]]
+        done = marker.end()
+        own = not (
+            is_ours(marker[1]) or marker[1].startswith(("/usr/", "<")) or "/ascendc_headers/" in marker[1]
+        )
+    part = text[done:]
+    return "".join([*made, word.sub(kernel_name, part) if own else part])
+
+
+def kernel_name(found: str | re.Match[str]) -> str:
+    """What a kernel of this name is called in a translated text."""
+    name = found if isinstance(found, str) else found[0]
+    return f"{name}_" if _OF_THE_C_LIBRARY.fullmatch(name) else name
+
+
+def _searched(toolchain: Toolchain) -> dict[str, str]:
+    """Where the user has a compiler search. What toolkit.py adds for host code would come before it as a folder of ours:
+    a compiler forgets the earlier place of a folder that it gets twice.
+    """
+    known, name = searched_variables(), "CPLUS_INCLUDE_PATH"
+    ours = {str(HEADERS), *map(str, toolchain.ascendc_folders)}
+    if name in known:
+        known[name] = os.pathsep.join(part for part in known[name].split(os.pathsep) if part not in ours)
+    return {name: value for name, value in known.items() if value}
 
 
 def _absolute(path: str) -> str:
@@ -110,34 +165,56 @@ def _absolute(path: str) -> str:
 # `[aicore]` and `[host, aicore]`, as device.hpp has them
 _SIDE_OF_A_FUNCTION = re.compile(r"\[\[maybe_unused\]\]|\[host, ?\[maybe_unused\]\]")
 _WORKSPACE = re.compile(r"__attribute__\(\(insight_trace_kfc_workspace\)\)")
+_PARAMETER = re.compile(r"\b([A-Za-z_]\w*)\s*[,)]")
 
 
-def with_workspaces(text: str) -> str:
-    """Kernels with a `__kfc_workspace__` parameter say so to the library first, and see what is behind its part.
+def with_workspaces(text: str, defines: Sequence[str] = ()) -> str:
+    """Kernels with a workspace for messages say so to the library first, and see what is behind its part.
 
-    With the Matmul of the high-level API the cube core clears the messages and says so to the vector cores.
+    It is the parameter with `__kfc_workspace__`, or, where a build defines `HAVE_WORKSPACE`, the last one; with
+    `HAVE_TILING` the one before it. With the Matmul of the high-level API the cube core clears the messages and says so
+    to the vector cores.
     """
-    made, done = [], 0
     clear = "if constexpr (::g_coreType == ::AscendC::AIC) ::AscendC::clearWorkspace({0});"
     if "clearWorkspace" not in text:  # lib/matmul_intf.h has it
         clear = ""
+    enter = (
+        "if ({0}) {{ ::__set_kfc_workspace_addr({0}); " + clear + "{0} = ::AscendC::GetUserWorkspace({0}); }}"
+    )
+    made, done = [], 0
     for match in _WORKSPACE.finditer(text):
         made.append(text[done : match.start()])
         done = match.end()
-        name = re.compile(r"\b([A-Za-z_]\w*)\s*[,)]").search(text, done)
-        if not name:
-            continue
-        depth, at = 1, match.end()
-        while depth and at < len(text):
-            depth += {"(": 1, ")": -1}.get(text[at], 0)
-            at += 1
-        body = re.compile(r"\s*(?:#[^\n]*\s*)*\{").match(text, at)
-        if body:
-            made.append(text[done : body.end()])
-            done = body.end()
-            enter = "::__set_kfc_workspace_addr({0}); " + clear + "{0} = ::AscendC::GetUserWorkspace({0});"
+        name = _PARAMETER.search(text, done)
+        if name and (body := _body_behind(text, match.end())):
+            made.append(text[done:body])
+            done = body
             made.append(enter.format(name[1]))
+    text = "".join([*made, text[done:]])
+    names = {define.removeprefix("-D").partition("=")[0] for define in defines}
+    if "HAVE_WORKSPACE" not in names:
+        return text
+    made, done = [], 0
+    for opened in kernel_parameters(text):
+        body = _body_behind(text, opened + 1)
+        if body is None or "::__set_kfc" in text[body : body + 80]:
+            continue
+        parameters = _PARAMETER.findall(text[opened : body - 1])
+        if parameters:
+            name = parameters[-2 if "HAVE_TILING" in names and len(parameters) > 1 else -1]
+            made += [text[done:body], enter.format(name)]
+            done = body
     return "".join([*made, text[done:]])
+
+
+def _body_behind(text: str, at: int) -> int | None:
+    """Behind the brace that opens the body of the function in whose parameters `at` stands; None of a declaration."""
+    depth = 1
+    while depth and at < len(text):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        at += 1
+    body = re.compile(r"\s*(?:#[^\n]*\s*)*\{").match(text, at)
+    return body.end() if body else None
 
 
 def is_ascendc(toolchain: Toolchain, line: CommandLine, source: Input) -> bool:
@@ -151,6 +228,9 @@ def is_ascendc(toolchain: Toolchain, line: CommandLine, source: Input) -> bool:
 def _first(toolchain: Toolchain, line: CommandLine, source: Input, side: str, whole: bool) -> list[str]:
     """Flags, folders of headers, and what is read before the source."""
     words = [line.standard, "-w", *_MACROS[side], *device_defines(line.target), f"-I{HEADERS}"]
+    words += [
+        word for word in line.preprocessor if word == "-DNDEBUG"
+    ]  # of every release; headers ask for it
     if not is_ascendc(toolchain, line, source):
         return [*words, f"-I{INCLUDE}", "-include", str(PRELUDE), "-include", str(PROGRAM_HEADER)]
     folders = [f"-I{folder}" for folder in toolchain.ascendc_folders]
@@ -340,6 +420,11 @@ def _stubs(toolchain: Toolchain, host: Path, into: Path) -> list[Path]:
     return [into / "stubs.o"]
 
 
+def reach_of(text: str) -> Reach:
+    """What the kernels of a preprocessed source mention; what the headers before it mention says nothing of them."""
+    return Reach(text[text.rfind(f'"{PROGRAM_HEADER}"') + 1 :])
+
+
 def _facts(
     line: CommandLine,
     final: Path,
@@ -348,7 +433,7 @@ def _facts(
     rewritten: dict[str, tuple[str, list[LaunchSite]]],
     kernels: set[str],
 ) -> str:
-    reaches = {side: Reach(texts[side]) for side in line.sides}
+    reaches = {side: reach_of(texts[side]) for side in line.sides}
     kinds: dict[int, CoreType] = {}
     names: dict[int, str] = {}
 

@@ -5,6 +5,7 @@ compiler, unless the source or the command line says so.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from insight_trace.model import CoreType
 
@@ -158,18 +159,29 @@ def infer(kernel: str, cube: Reach | None, vector: Reach | None, *, both_kinds: 
 
 
 _KERNEL = re.compile(r"\binsight_trace_kernel\)\)")
+_ATTRIBUTE = re.compile(r"__attribute__\(\(\w+\)\)")
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 
 
 def kernels_in(text: str) -> set[str]:
     """The names of all functions that are declared `__global__`."""
-    found = set()
+    return {name for name, _ in _kernels(text)}
+
+
+def kernel_parameters(text: str) -> list[int]:
+    """Where the parameters of each of them begin."""
+    return [opened for _, opened in _kernels(text)]
+
+
+def _kernels(text: str) -> Iterator[tuple[str, int]]:
     for match in _KERNEL.finditer(text):
-        rest = re.sub(r"__attribute__\(\(\w+\)\)", " ", text[match.end() : match.end() + 1000])
-        name = _CALLED.search(rest)
+        name = _CALLED.search(_ATTRIBUTE.sub(_blank, text[match.end() : match.end() + 1000]))
         if name:
-            found.add(name[1])
-    return found
+            yield name[1], match.end() + name.end() - 1
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
 
 
 def held_by(text: str, variable: str, kernels: set[str]) -> set[str]:

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "division.hpp"
+#include "kernel_output.hpp"
 #include "machine.hpp"
 #include "sandbox.hpp"
 #include "scalar_memory.hpp"
@@ -312,6 +313,7 @@ std::string run(const Request &request) {
         if (wanted[1])
             for (int lane = 0; lane < (wanted[0] ? request.lanes : 1); ++lane) add(1, block, lane);
     }
+    g_kernel_texts = 0;
     Records records("");
     Machine machine(job, records);
     g_machine = &machine;
@@ -332,6 +334,7 @@ std::string run(const Request &request) {
         << machine.timeline()->waves() << "\nl2\t" << traffic.bytes << "\t" << traffic.hits << "\n";
     for (const Region &region : machine.global_memory().regions)
         if (region.used) out << "used\t" << region.address << "\t" << static_cast<int>(region.used) << "\n";
+    if (g_kernel_texts) out << "printed\t" << g_kernel_texts << "\n";
     if (touched)
         touched->each_range([&](uint64_t begin, uint64_t end, bool writes) {
             out << "range\t" << begin << "\t" << end << "\t" << writes << "\n";
@@ -380,6 +383,7 @@ int main(int argc, char **argv) {
     division.sa_sigaction = on_division;
     division.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(SIGFPE, &division, nullptr);
+    g_kernel_output = stdout; // as the vendor's runtime prints it, in the program's process
     signal(SIGPIPE, SIG_IGN); // a program that has ended is the end of this one
     std::thread(watch_time).detach();
     try {

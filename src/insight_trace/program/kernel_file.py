@@ -27,12 +27,14 @@ from insight_trace.errors import InputError, JobError, RequestError
 from insight_trace.limits import RECORD_BYTES, SOURCE_BYTES, cut
 from insight_trace.model import CoreType, Kernel, Payload, Role, Tier
 from insight_trace.program.command_line import CommandLine, Input
-from insight_trace.program.compile import PROGRAM_HEADER, CompileError, preprocess
-from insight_trace.program.core_kinds import Reach, declared, infer, vector_cores
+from insight_trace.program.compile import CompileError, kernel_name, preprocess, reach_of
+from insight_trace.program.core_kinds import declared, infer, vector_cores
 from insight_trace.program.launches import rewrite_launches
+from insight_trace.program.op_kernels import OpKernel, op_kernel
 from insight_trace.ptoas.cpp_signature import CppFunction, CppParameter, parse_cpp
 from insight_trace.reading import load_json, load_npy, regular_text
 from insight_trace.scratch import scratch_folder
+from insight_trace.simulate.embedded import ascendc
 from insight_trace.simulate.embedded.compile_errors import first_error
 from insight_trace.simulate.embedded.toolchain import PREPROCESSED, Toolchain
 from insight_trace.simulate.embedded.typed_entry import ENTRY
@@ -54,6 +56,8 @@ _SCALARS = {
     "size_t": "UINT64", "bool": "BOOL", "int8_t": "INT8", "uint8_t": "UINT8", "int16_t": "INT16", "uint16_t": "UINT16",
     "int32_t": "INT32", "uint32_t": "UINT32", "int64_t": "INT64", "uint64_t": "UINT64", "bfloat16_t": "BFLOAT16",
 }  # fmt: skip
+
+_MOST_TILING = 1 << 14  # bytes of an operator's tiling data that is given field by field
 
 Value = Any  # a NumPy array, a number, or a mapping for a struct by value
 
@@ -107,6 +111,7 @@ class KernelPlanner:
                 f"the kernel's file cannot be read: {error.strerror}", where=str(file.path)
             ) from None
         self._function = _function(file, text)
+        self._op = _op_of(file, self.toolchain)
         self._kernels: dict[str, tuple[Kernel, ...]] = {}  # by the text of their entry
 
     def plan(self, values: Mapping[str, Value] | Sequence[Value], *, blocks: int = 1) -> PlannedKernel:
@@ -118,7 +123,7 @@ class KernelPlanner:
                 self._kernels[""] = _by_slot(self.file, self.path, self.toolchain)
             return PlannedKernel(self.path.stem, self._kernels[""], ReplayArguments(slots, blocks), named)
         names, given, passed = self._passed(function, values)
-        called = self.file.entry or function.name
+        called = kernel_name(self.file.entry or function.name)
         entry = _entry_text(called, passed, len(function.parameters))
         if entry not in self._kernels:
             sources, members = _translated(self.file, self.path, called, entry, self.toolchain)
@@ -143,7 +148,8 @@ class KernelPlanner:
                     f"{function.name} has a parameter '{parameter.name}' that no --arg gives",
                     hint=f"its parameters: {_described(function.parameters)}",
                 )
-            passed.append(_taken(index, parameter, by_name[parameter.name], slots))
+            tiling = self._op.tiling if self._op else None
+            passed.append(_taken(index, parameter, by_name[parameter.name], slots, tiling))
         return names, tuple(slots), passed
 
 
@@ -344,12 +350,29 @@ def _as_array(value: Value) -> NDArray[Any]:
     return np.asarray(tensor.numpy())
 
 
-def _taken(index: int, parameter: CppParameter, value: Value, slots: list[ReplaySlot]) -> str:
-    """Adds what a parameter takes to the slots; C++ that makes the parameter's variable."""
+def _taken(
+    index: int, parameter: CppParameter, value: Value, slots: list[ReplaySlot], tiling: str | None = None
+) -> str:
+    """Adds what a parameter takes to the slots; C++ that makes the parameter's variable.
+
+    `tiling`: the struct of an operator's tiling data, which lies in global memory.
+    """
     slot = len(slots)
     variable = f"a{index}"
     declared_as = f"Parameters::at<{index}>"
     is_array = isinstance(value, _Filled) or (hasattr(value, "shape") and getattr(value, "ndim", 1) != 0)
+    if isinstance(value, Mapping) and parameter.is_pointer and tiling:
+        import numpy as np
+
+        slots.append(_tensor(slot, parameter.name, np.zeros(_MOST_TILING, np.uint8)))
+        lines = [f"    {tiling} {variable}_data{{}};"]
+        _assign(f"{variable}_data", value, lines)
+        lines += [
+            f"    static_assert(sizeof({tiling}) <= {_MOST_TILING});",
+            f"    {declared_as} {variable} = insight_trace_pointer<{declared_as}>(args[{slot}]);",
+            f"    __builtin_memcpy((void *){variable}, &{variable}_data, sizeof({tiling}));",
+        ]
+        return "\n".join(lines)
     if isinstance(value, Mapping):
         lines = [f"    {declared_as} {variable}{{}};"]
         _assign(variable, value, lines)
@@ -441,15 +464,27 @@ def _entry_text(called: str, passed: Sequence[str], count: int) -> str:
 # --- sources --------------------------------------------------------------------------------------------
 
 
-def _line(file: KernelFile) -> CommandLine:
-    flags = [*(f"-I{folder}" for folder in file.include_dirs), *(f"-D{define}" for define in file.defines)]
+def _line(file: KernelFile, toolchain: Toolchain) -> CommandLine:
+    op = _op_of(file, toolchain)
+    first = ["-include", str(keep_source(toolchain, "tiling", op.header))] if op else []
+    defines = op.defines if op else file.defines
+    flags = [*(f"-I{folder}" for folder in file.include_dirs), *(f"-D{define}" for define in defines), *first]
     return CommandLine(preprocessor=[f"-I{file.path.resolve().parent}", *flags], target=file.target)
+
+
+def _op_of(file: KernelFile, toolchain: Toolchain) -> OpKernel | None:
+    """What the build of custom operators generates around a source of theirs; it takes a checkout's headers."""
+    folders = [Path(folder) for folder in file.include_dirs]
+    path = file.path.resolve()
+    if not toolchain.ascendc_root or not ascendc.is_ascendc(path, [path.parent, *folders]):
+        return None
+    return op_kernel(path, folders, file.defines)
 
 
 def preprocessed(file: KernelFile, toolchain: Toolchain) -> dict[str, str]:
     """The file as it is for each kind of core, with everything that it includes."""
     path = file.path.resolve()
-    line = _line(file)
+    line = _line(file, toolchain)
     line.kept.append("-std=gnu++17")
     texts = {}
     with scratch_folder("kernel") as place:
@@ -467,8 +502,7 @@ def _translated(
     """The source for each kind of core with an entry of ours behind it, and which cores a block of the kernel has."""
     texts = preprocessed(file, toolchain)
     name = called.split("<", 1)[0].split("::")[-1].strip()
-    # what a library's headers mention says nothing of the kernel
-    cube, vector = (Reach(texts[side][texts[side].rfind(f'"{PROGRAM_HEADER}"') + 1 :]) for side in _SIDES)
+    cube, vector = (reach_of(texts[side]) for side in _SIDES)
     kind = file.core or declared(texts["vector"], name) or infer(name, cube, vector)
     members = MEMBERS[kind][: 1 + vector_cores(name, texts["vector"], vector)]
     sources = {}
@@ -522,7 +556,7 @@ def _by_slot(file: KernelFile, path: Path, toolchain: Toolchain) -> tuple[Kernel
     kind = file.core
     texts = preprocessed(file, toolchain) if kind is None or file.defines else {}
     if kind is None:
-        kind = infer(_SLOT_ENTRY, Reach(texts["cube"]), Reach(texts["vector"]))
+        kind = infer(_SLOT_ENTRY, reach_of(texts["cube"]), reach_of(texts["vector"]))
     # macros are in the text; without any the file itself is compiled
     sources = dict.fromkeys(_SIDES, path)
     if file.defines:

@@ -1,21 +1,28 @@
-"""`aclrtlaunch_<kernel>(blocks, stream, …)` for the kernels of a source: a header, and a source that holds both."""
+"""`aclrtlaunch_<kernel>(blocks, stream, …)` for the kernels of a source: a header, and a source that holds both.
+
+For kernels that a program loads from a file the source says by their names how each is launched.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from insight_trace.errors import InsightTraceError
-from insight_trace.ptoas.cpp_signature import CppParameter, EntryForm, parse_cpp
+from insight_trace.ptoas.cpp_signature import CppFunction, CppParameter, EntryForm, parse_cpp
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """SOURCE SHIM FOLDER: writes the shim and a header for each kernel into the folder."""
+    """SOURCE SHIM FOLDER [KIND]: writes the shim and, unless KIND is MODULE, a header for each kernel into the folder."""
     given = sys.argv[1:] if arguments is None else arguments
-    source, shim, folder = map(Path, given)
+    source, shim, folder = map(Path, given[:3])
     try:
-        write(source, shim, folder)
+        if given[3:] == ["MODULE"]:
+            write_by_name(source, shim)
+        else:
+            write(source, shim, folder)
     except (InsightTraceError, OSError) as error:
         print(f"insight-trace: {error}", file=sys.stderr)
         return 1
@@ -23,16 +30,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def write(source: Path, shim: Path, folder: Path) -> None:
-    text = source.read_text(encoding="utf-8", errors="replace")
-    shim.parent.mkdir(parents=True, exist_ok=True)
+    """A launcher for each kernel, and the header that declares it."""
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [f'#include "{source}"', ""]
-    names = []
-    for kernel in parse_cpp(text).kernels:
-        function = kernel.functions[0]
-        if function.form is not EntryForm.EXTERN_GLOBAL or f"aclrtlaunch_{function.name}" in text:
-            continue
-        names.append(function.name)
+    lines = []
+    for function in _kernels(source):
         head = ", ".join(
             ["uint32_t blocks", "void *stream", *(f"{_host(p)}{p.name}" for p in function.parameters)]
         )
@@ -47,7 +48,39 @@ def write(source: Path, shim: Path, folder: Path) -> None:
             f"#ifndef ACLRT_LAUNCH_KERNEL\n#define ACLRT_LAUNCH_KERNEL(kernel) aclrtlaunch_##kernel\n#endif\n"
             f'extern "C" uint32_t aclrtlaunch_{function.name}({head});\n',
         )
-    _write_if_new(shim, "\n".join(lines) + "\n")
+    _write_shim(shim, f'#include "{source}"\n', lines)
+
+
+def write_by_name(source: Path, shim: Path) -> None:
+    """What a program finds by a kernel's name when it loads the compiled kernels from a file."""
+    head = f'#include "{source}"\n#include <insight_trace_program/kernel_file.hpp>\n'
+    _write_shim(shim, head, [_by_name(function) for function in _kernels(source)])
+
+
+def _kernels(source: Path) -> Iterator[CppFunction]:
+    text = source.read_text(encoding="utf-8", errors="replace")
+    for kernel in parse_cpp(text).kernels:
+        function = kernel.functions[0]
+        if function.form is not EntryForm.BARE and f"aclrtlaunch_{function.name}" not in text:
+            yield function
+
+
+def _write_shim(shim: Path, head: str, parts: Iterable[str]) -> None:
+    shim.parent.mkdir(parents=True, exist_ok=True)
+    _write_if_new(shim, "\n".join([head, *parts]))
+
+
+def _by_name(function: CppFunction) -> str:
+    """How the runtime launches a kernel that it finds by its name: with a pointer to each argument."""
+    types = [f"{p.type} *" if p.is_pointer else p.type for p in function.parameters]
+    values = ", ".join(f"*({type_} *)values[{number}]" for number, type_ in enumerate(types))
+    sizes = ", ".join(f"{{sizeof({type_}), alignof({type_})}}" for type_ in types)
+    return (
+        f"static void insight_trace_launch_{function.name}(uint32_t blocks, void *stream, void *const *values) {{\n"
+        f"    {function.name}<<<blocks, nullptr, stream>>>({values});\n}}\n"
+        f'extern "C" const insight_trace_kernel_of_file insight_trace_kernel_{function.name}{{\n'
+        f"    insight_trace_launch_{function.name}, {len(types)}, {{{sizes}}}}};\n"
+    )
 
 
 def _write_if_new(path: Path, text: str) -> None:

@@ -87,7 +87,7 @@ def run_program(command: Sequence[str], options: ProgramOptions) -> Iterator[Ran
     folder = toolkit.make(toolchain)
     with scratch_folder("exec") as place:
         write_settings(place, engine, options)
-        environment = toolkit.environment(folder, place, dict(os.environ))
+        environment = toolkit.environment(folder, place, dict(os.environ), toolchain.ascendc_folders)
         code = _run(command, environment)
         yield Ran(code, read_launches(place), place)
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -33,7 +34,7 @@ _LIBRARIES = (
 _COMMANDS = {
     "bisheng": "bisheng", "ccec": "bisheng", "bisheng++": "bisheng", "msprof": "stand_ins", "cannsim": "stand_ins",
     "msopprof": "stand_ins", "mssanitizer": "stand_ins",
-    "npusim": "stand_ins", "npu-smi": "stand_ins", "insight-trace-launchers": "launchers",
+    "npusim": "stand_ins", "npu-smi": "stand_ins", "insight-trace-launchers": "launchers", "insight-trace-linker": "linker",
 }  # fmt: skip
 # CMake puts the compiler that a project chose into CXX: there, ours would take itself for the host's
 _SCRIPT = """\
@@ -42,6 +43,20 @@ case "$CXX" in *bisheng* | *ccec*) if [ -n "$INSIGHT_TRACE_CXX" ]; then CXX="$IN
 exec "{python}" -I -c 'import sys; sys.path.insert(0, "{place}"); sys.argv[0] = "{name}"
 from insight_trace.program.{module} import main
 sys.exit(main())' "$@"
+"""
+# what compilers find before the linker that they know (COMPILER_PATH); ours is asked where that finds no definition
+_LINKER = """\
+#!/bin/sh
+said=$(mktemp) || exec "{real}" "$@"
+"{real}" "$@" 2> "$said"
+code=$?
+if [ $code -ne 0 ] && grep -q "undefined reference to" "$said"; then
+    rm -f "$said"
+    exec "{commands}/insight-trace-linker" "{real}" "$@"
+fi
+cat "$said" >&2
+rm -f "$said"
+exit $code
 """
 _SETTINGS = """\
 # insight-trace: the same variables that `insight-trace exec` sets.
@@ -80,7 +95,7 @@ def make(toolchain: Toolchain) -> Path:
         *contents(CMAKE),
         *sorted(_LIBRARIES),
     ]
-    identity += [*_COMMANDS, _SCRIPT, _SETTINGS, *(str(path) for path in sorted(INCLUDE.iterdir()))]
+    identity += [*_COMMANDS, _SCRIPT, _LINKER, _SETTINGS, *(str(path) for path in sorted(INCLUDE.iterdir()))]
     place = toolchain.cache.root / "toolkit" / content_key(identity)[:16]
     if place.is_dir():
         return place
@@ -144,6 +159,7 @@ def _fill(folder: Path, final: Path, library: Path) -> None:
         "aarch64-linux",
         "compiler",
         "runtime",
+        "link",
     ):
         (folder / name).mkdir(parents=True)
     source = Path(__file__).resolve().parents[2]
@@ -155,6 +171,11 @@ def _fill(folder: Path, final: Path, library: Path) -> None:
         tool = shutil.which({"ld.lld": "ld", "llvm-objdump": "objdump", "llvm-nm": "nm"}[real])
         if tool:
             (folder / "bin" / real).symlink_to(tool)
+    linker = shutil.which("ld")
+    if linker:
+        script = folder / "link" / "ld"
+        script.write_text(_LINKER.format(real=linker, commands=final / "bin"))
+        script.chmod(0o755)
     for entry in (*HEADERS.iterdir(), *INCLUDE.iterdir()):
         link = folder / "include" / entry.name
         if not link.exists():
@@ -183,8 +204,13 @@ def _fill(folder: Path, final: Path, library: Path) -> None:
     (folder / "version.cfg").write_text("insight-trace\n")
 
 
-def environment(folder: Path, session: Path, given: dict[str, str]) -> dict[str, str]:
-    """The variables of a program whose compiler, libraries and device are ours."""
+def environment(
+    folder: Path, session: Path, given: dict[str, str], ascendc_folders: Sequence[Path] = ()
+) -> dict[str, str]:
+    """The variables of a program whose compiler, libraries and device are ours.
+
+    `ascendc_folders`: of a checkout, whose headers of host code (tiling) any compiler finds.
+    """
     known = dict(given)
 
     def before(name: str, *places: Path) -> None:
@@ -193,16 +219,24 @@ def environment(folder: Path, session: Path, given: dict[str, str]) -> dict[str,
     before("PATH", folder / "bin")
     before("LD_LIBRARY_PATH", folder / "lib64")
     before("PYTHONPATH", TORCH)
+    before("COMPILER_PATH", folder / "link")
+    if ascendc_folders:  # behind what a build names itself
+        known["CPLUS_INCLUDE_PATH"] = os.pathsep.join(
+            [*filter(None, [known.get("CPLUS_INCLUDE_PATH", "")]), str(HEADERS), *map(str, ascendc_folders)]
+        )
     before("CMAKE_PREFIX_PATH", folder / "tikcpp" / "ascendc_kernel_cmake")
     for name in (
         "ASCEND_HOME_PATH",
         "ASCEND_TOOLKIT_HOME",
         "ASCEND_HOME",
         "ASCEND_INSTALL_PATH",
+        "ASCEND_HOME_DIR",
+        "ASCEND_CANN_PACKAGE_PATH",
         "ASCEND_AICPU_PATH",
     ):
         known[name] = str(folder)
     known.setdefault("PTO_LIB_PATH", str(folder))
+    known["ASCENDC_CMAKE_DIR"] = str(folder / "compiler/tikcpp/ascendc_kernel_cmake")
     known["ASCEND_OPP_PATH"] = str(folder / "opp")
     known["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "1"
     known.setdefault("ASCEND_LAUNCH_BLOCKING", "1")

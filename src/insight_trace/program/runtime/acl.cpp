@@ -234,9 +234,16 @@ aclError aclrtResetDevice(int32_t) {
     return kSuccess;
 }
 aclError aclrtResetDeviceForce(int32_t number) { return aclrtResetDevice(number); }
-aclError aclrtGetDevice(int32_t *number) { return *number = device().current, kSuccess; }
-aclError aclrtGetDeviceCount(uint32_t *count) { return *count = kDevices, kSuccess; }
+aclError aclrtGetDevice(int32_t *number) {
+    if (!number) return fail_with(kInvalidParameter, "aclrtGetDevice: a null pointer");
+    return *number = device().current, kSuccess;
+}
+aclError aclrtGetDeviceCount(uint32_t *count) {
+    if (!count) return fail_with(kInvalidParameter, "aclrtGetDeviceCount: a null pointer");
+    return *count = kDevices, kSuccess;
+}
 aclError aclrtGetDeviceInfo(uint32_t, aclrtDevAttr attribute, int64_t *value) {
+    if (!value) return fail_with(kInvalidParameter, "aclrtGetDeviceInfo: a null pointer");
     const ChipFacts &chip = device().chip();
     switch (static_cast<int>(attribute)) {
     case ACL_DEV_ATTR_AICORE_CORE_NUM:
@@ -274,7 +281,10 @@ aclError aclGetDeviceCapability(uint32_t, aclDeviceInfo what, int64_t *value) {
                                                        : chip.l2;
     return kSuccess;
 }
-aclError aclrtGetRunMode(aclrtRunMode *mode) { return *mode = ACL_HOST, kSuccess; }
+aclError aclrtGetRunMode(aclrtRunMode *mode) {
+    if (!mode) return fail_with(kInvalidParameter, "aclrtGetRunMode: a null pointer");
+    return *mode = ACL_HOST, kSuccess;
+}
 aclError aclrtSynchronizeDevice(void) {
     Lock lock(device().mutex);
     return device().synchronize_all();
@@ -285,34 +295,29 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t milliseconds) {
     for (const Stream *one : device().streams) hangs |= one->hangs();
     return hangs && milliseconds > 0 ? kWaitTimeout : aclrtSynchronizeDevice();
 }
-aclError aclrtSetDeviceSatMode(int) { return kSuccess; }
+aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode) { return kSuccess; }
 aclError aclrtSetOpExecuteTimeOut(uint32_t) { return kSuccess; }
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t asked, uint64_t *made) { return *made = asked, kSuccess; }
 aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t) { return kSuccess; }
 aclError aclrtSetOpWaitTimeout(uint32_t) { return kSuccess; }
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback) { return kSuccess; }
 aclError aclrtGetDevicesTopo(uint32_t, uint32_t, uint64_t *value) { return *value = 0, kSuccess; }
-aclError aclrtQueryDeviceStatus(int32_t, int *status) { return *status = 0, kSuccess; }
+aclError aclrtQueryDeviceStatus(int32_t, aclrtDeviceStatus *status) {
+    return *status = ACL_RT_DEVICE_STATUS_NORMAL, kSuccess;
+}
 aclError aclrtGetStreamAvailableNum(uint32_t *count) { return *count = 1024, kSuccess; }
-aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value) {
-    const ChipFacts &chip = device().chip();
-    *value = static_cast<uint32_t>(type == ACL_RT_DEV_RES_CUBE_CORE ? chip.cube_cores : chip.vector_cores);
-    return kSuccess;
-}
-aclError aclrtGetDeviceResLimit(int32_t, aclrtDevResLimitType type, uint32_t *value) {
-    return aclrtGetResInCurrentThread(type, value);
-}
-aclError aclrtGetStreamResLimit(aclrtStream, aclrtDevResLimitType type, uint32_t *value) {
-    return aclrtGetResInCurrentThread(type, value);
-}
 
 // --- contexts: there is one
 aclError aclrtCreateContext(aclrtContext *context, int32_t number) {
+    if (!context) return fail_with(kInvalidParameter, "aclrtCreateContext: a null pointer");
     return *context = &device(), aclrtSetDevice(number);
 }
 aclError aclrtDestroyContext(aclrtContext) { return kSuccess; }
 aclError aclrtSetCurrentContext(aclrtContext) { return device().chosen = true, kSuccess; }
-aclError aclrtGetCurrentContext(aclrtContext *context) { return *context = &device(), kSuccess; }
+aclError aclrtGetCurrentContext(aclrtContext *context) {
+    if (!context) return fail_with(kInvalidParameter, "aclrtGetCurrentContext: a null pointer");
+    return *context = &device(), kSuccess;
+}
 aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream) {
     return *stream = &device().default_stream, kSuccess;
 }
@@ -346,6 +351,7 @@ aclError aclrtFree(void *pointer) {
                      gone ? "freed already" : "not the start of a buffer that aclrtMalloc returned");
 }
 aclError aclrtMallocHost(void **pointer, size_t size) {
+    if (!pointer) return fail_with(kInvalidParameter, "aclrtMallocHost: a null pointer");
     if (!pointer || size == 0) return fail_with(kInvalidParameter, "aclrtMallocHost: %zu bytes", size);
     *pointer = nullptr;
     if (posix_memalign(pointer, 64, (size + 4095) / 4096 * 4096) != 0)
@@ -423,6 +429,7 @@ aclError aclrtCmoAsync(void *, size_t, aclrtCmoType, aclrtStream) { return kSucc
 
 // --- streams
 aclError aclrtCreateStream(aclrtStream *stream) {
+    if (!stream) return fail_with(kInvalidParameter, "aclrtCreateStream: a null pointer");
     Lock lock(device().mutex);
     if (!stream) return fail_with(kInvalidParameter, "aclrtCreateStream: a null pointer");
     needs_device("aclrtCreateStream");
@@ -492,6 +499,7 @@ static Event *event_of(const char *call, aclrtEvent event) {
     return nullptr;
 }
 aclError aclrtCreateEvent(aclrtEvent *event) {
+    if (!event) return fail_with(kInvalidParameter, "aclrtCreateEvent: a null pointer");
     Lock lock(device().mutex);
     auto *made = new Event;
     g_events.insert(made);
@@ -538,6 +546,7 @@ aclError aclrtSynchronizeEvent(aclrtEvent event) {
 }
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t) { return aclrtSynchronizeEvent(event); }
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent start, aclrtEvent end) {
+    if (!ms) return fail_with(kInvalidParameter, "aclrtEventElapsedTime: a null pointer");
     Lock lock(device().mutex);
     Event *first = event_of("aclrtEventElapsedTime", start), *last = event_of("aclrtEventElapsedTime", end);
     if (!first || !last) return kInvalidParameter;

@@ -363,7 +363,7 @@ bool Device::recall(const std::string &key, Kept *&found) {
     return false;
 }
 
-void Device::launch(const insight_trace_launch_request &request) {
+int Device::launch(const insight_trace_launch_request &request) {
     std::lock_guard<std::recursive_mutex> lock(mutex);
     Stream &on = stream(request.stream);
     const std::string kernel = request.kernel;
@@ -373,6 +373,7 @@ void Device::launch(const insight_trace_launch_request &request) {
         error_text = kernel + ": " + why + "\n  launched at " + place;
         last_error = code;
         say("%s", error_text.c_str());
+        return code;
     };
     if (!session().known)
         return refuse(kInternal,
@@ -460,7 +461,7 @@ void Device::launch(const insight_trace_launch_request &request) {
                 if (memory.is_device(reinterpret_cast<void *>(word))) add(word);
             }
         }
-        const bool may_keep = total <= 256ull << 20;
+        bool may_keep = total <= 256ull << 20;
         if (may_keep)
             for (auto &[buffer, hash] : before)
                 hash = hash_of(memory.host(reinterpret_cast<void *>(buffer->address)), buffer->size);
@@ -484,6 +485,7 @@ void Device::launch(const insight_trace_launch_request &request) {
         const std::string text = request_text(request, entry, symbol);
         told_generation_ = memory.generation();
         std::string reply;
+        fflush(stdout); // what a kernel prints comes behind it
         if (!exchange(text, reply, session().seconds)) {
             const bool ended = seconds_now() - began < session().seconds;
             end_engine();
@@ -514,6 +516,8 @@ void Device::launch(const insight_trace_launch_request &request) {
                 cycles = std::stod(f[1]);
             else if (f[0] == "bound")
                 bound = f[1];
+            else if (f[0] == "printed")
+                may_keep = false; // an equal launch prints again
             else if (f[0] == "used" && f.size() > 2)
                 used.emplace_back(std::stoull(f[1]), std::stoi(f[2]));
             else if (f[0] == "remark" && f.size() > 3)
@@ -670,13 +674,14 @@ void Device::launch(const insight_trace_launch_request &request) {
         const ssize_t done = write(log, row, static_cast<size_t>(size));
         (void)done;
     }
+    return 0;
 }
 
 } // namespace insight_trace_program
 
 extern "C" {
-void insight_trace_launch(const insight_trace_launch_request *request) {
-    insight_trace_program::Device::get().launch(*request);
+int insight_trace_launch(const insight_trace_launch_request *request) {
+    return insight_trace_program::Device::get().launch(*request);
 }
 void insight_trace_add_kernels(const char *facts, uint64_t facts_size, const uint8_t *cube,
                                uint64_t cube_size, const uint8_t *vector, uint64_t vector_size) {

@@ -140,7 +140,7 @@ class Device {
     const ChipFacts &chip();
     void add_kernels(const char *facts, uint64_t facts_size, const uint8_t *const images[2],
                      const uint64_t sizes[2]);
-    void launch(const insight_trace_launch_request &request);
+    int launch(const insight_trace_launch_request &request); // an error of the launch, not of the kernel
     Stream &stream(void *handle);
     bool is_stream(void *handle) const;
     int synchronize(Stream &stream);

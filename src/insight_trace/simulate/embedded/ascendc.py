@@ -93,6 +93,13 @@ _EDITS = (
         re.compile(rb"return (this->address_\.bufferAddr \+ offset \* sizeof\(PrimType\));"),
         rb"return GetPhyType(TPosition(this->GetPosition())) == Hardware::UB ? ::insight_trace::on_chip_address(\1) : \1;",
     ),
+    # A number of the host's type for half turns into a tensor at that address as readily as into a half; the device compiler
+    # has a half of its own, which comes first.
+    _Edit(
+        "kernel_tensor.h",
+        re.compile(rb"__aicore__ inline (LocalTensor<T>\(uint32_t addr\);)"),
+        rb"explicit __aicore__ inline \1",
+    ),
     # Where the linker of the device compiler puts what a function allocates: nothing lies before it.
     _Edit(
         "kernel_tensor_impl.h",

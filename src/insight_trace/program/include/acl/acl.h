@@ -22,9 +22,12 @@ typedef void *aclrtContext;
 typedef void *aclrtNotify;
 typedef void *aclrtBinHandle;
 typedef void *aclrtFuncHandle;
+typedef void *aclrtArgsHandle;
+typedef void *aclrtParamHandle;
 typedef void *aclrtDrvMemHandle;
 typedef int aclrtEventWaitStatus;
 typedef void (*aclrtCallback)(void *userData);
+typedef void (*aclrtHostFunc)(void *userData);
 typedef void (*aclrtExceptionInfoCallback)(void *info);
 
 #define ACL_PROJECT_ID 0
@@ -221,14 +224,12 @@ aclError aclGetDeviceCapability(uint32_t device, aclDeviceInfo what, int64_t *va
 aclError aclrtGetRunMode(aclrtRunMode *mode);
 aclError aclrtSynchronizeDevice(void);
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
-aclError aclrtSetDeviceSatMode(int mode);
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout);
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *made);
 aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout);
 aclError aclrtSetOpWaitTimeout(uint32_t timeout);
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
 aclError aclrtGetDevicesTopo(uint32_t device, uint32_t other, uint64_t *value);
-aclError aclrtQueryDeviceStatus(int32_t device, int *status);
 aclError aclrtGetStreamAvailableNum(uint32_t *count);
 aclError aclrtGetDeviceResLimit(int32_t device, aclrtDevResLimitType type, uint32_t *value);
 aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t *value);
@@ -301,6 +302,131 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
 
 aclError aclrtGetHardwareSyncAddr(void **address);
 
+// Functions of the host, notifies and values on a stream, streams with settings.
+#define ACL_STREAM_WAIT_VALUE_GEQ 0x00000000U
+#define ACL_STREAM_WAIT_VALUE_EQ  0x00000001U
+#define ACL_STREAM_WAIT_VALUE_AND 0x00000002U
+#define ACL_STREAM_WAIT_VALUE_NOR 0x00000003U
+#define ACL_PKG_VERSION_MAX_SIZE  128
+typedef enum aclrtStreamConfigAttr {
+    ACL_RT_STREAM_WORK_ADDR_PTR = 0,
+    ACL_RT_STREAM_WORK_SIZE,
+    ACL_RT_STREAM_FLAG,
+    ACL_RT_STREAM_PRIORITY
+} aclrtStreamConfigAttr;
+typedef struct aclrtStreamConfigHandle {
+    void *workptr;
+    size_t workSize;
+    size_t flag;
+    uint32_t priority;
+} aclrtStreamConfigHandle;
+typedef enum aclrtStreamState {
+    ACL_RT_STREAM_STATE_CREATE_POST = 1,
+    ACL_RT_STREAM_STATE_DESTROY_PRE
+} aclrtStreamState;
+typedef void (*aclrtStreamStateCallback)(aclrtStream stream, aclrtStreamState state, void *userData);
+typedef enum aclrtFloatOverflowMode {
+    ACL_RT_OVERFLOW_MODE_SATURATION = 0,
+    ACL_RT_OVERFLOW_MODE_INFNAN,
+    ACL_RT_OVERFLOW_MODE_UNDEF
+} aclrtFloatOverflowMode;
+typedef enum aclrtDeviceStatus {
+    ACL_RT_DEVICE_STATUS_NORMAL = 0,
+    ACL_RT_DEVICE_STATUS_ABNORMAL,
+    ACL_RT_DEVICE_STATUS_END = 0xFFFF
+} aclrtDeviceStatus;
+typedef enum aclrtErrorType {
+    ACL_RT_NO_ERROR = 0,
+    ACL_RT_ERROR_MEMORY,
+    ACL_RT_ERROR_L2,
+    ACL_RT_ERROR_AICORE,
+    ACL_RT_ERROR_LINK,
+    ACL_RT_ERROR_L3_PORT,
+    ACL_RT_ERROR_OTHERS = 0xFFFF
+} aclrtErrorType;
+typedef struct aclrtErrorInfo {
+    uint8_t tryRepair;
+    uint8_t hasDetail;
+    uint8_t reserved[2];
+    aclrtErrorType errorType;
+    uint64_t detail[512];
+} aclrtErrorInfo;
+typedef struct aclrtUtilizationInfo {
+    int32_t cubeUtilization;
+    int32_t vectorUtilization;
+    int32_t aicpuUtilization;
+    int32_t memoryUtilization;
+    void *utilizationExtend;
+} aclrtUtilizationInfo;
+aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc function, void *data);
+aclError aclrtSubscribeHostFunc(uint64_t thread, aclrtStream stream);
+aclError aclrtUnSubscribeHostFunc(uint64_t thread, aclrtStream stream);
+aclError aclrtProcessHostFunc(int32_t timeout);
+aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag);
+aclError aclrtDestroyNotify(aclrtNotify notify);
+aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
+aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout);
+aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *id);
+aclError aclrtValueWrite(void *address, uint64_t value, uint32_t flag, aclrtStream stream);
+aclError aclrtValueWait(void *address, uint64_t value, uint32_t flag, aclrtStream stream);
+aclrtStreamConfigHandle *aclrtCreateStreamConfigHandle(void);
+aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle);
+aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle, aclrtStreamConfigAttr attribute,
+                                 const void *value, size_t size);
+aclError aclrtCreateStreamV2(aclrtStream *stream, const aclrtStreamConfigHandle *handle);
+aclError aclrtStreamStop(aclrtStream stream);
+aclError aclrtDeviceGetStreamPriorityRange(int32_t *least, int32_t *greatest);
+aclError aclrtRegStreamStateCallback(const char *name, aclrtStreamStateCallback function, void *data);
+aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
+aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
+aclError aclrtSetDeviceResLimit(int32_t device, aclrtDevResLimitType type, uint32_t value);
+aclError aclrtResetDeviceResLimit(int32_t device);
+aclError aclrtGetErrorVerbose(int32_t device, aclrtErrorInfo *info);
+aclError aclrtGetDeviceUtilizationRate(int32_t device, aclrtUtilizationInfo *info);
+aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
+aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode);
+aclError aclrtQueryDeviceStatus(int32_t device, aclrtDeviceStatus *status);
+aclError aclrtGetThreadLastTaskId(uint32_t *id);
+aclError aclsysGetVersionStr(char *package, char *text);
+aclError aclsysGetVersionNum(char *package, int32_t *number);
+
+// Kernels in a file of their own (ascendc_fatbin_library), which the program loads and launches by their
+// names.
+typedef struct aclrtBinaryLoadOptions aclrtBinaryLoadOptions;
+typedef struct aclrtLaunchKernelCfg aclrtLaunchKernelCfg;
+typedef struct aclrtPlaceHolderInfo {
+    uint32_t addrOffset; // of the pointer among the arguments
+    uint32_t dataOffset; // of what it is to point to
+} aclrtPlaceHolderInfo;
+aclError aclrtBinaryLoadFromFile(const char *path, aclrtBinaryLoadOptions *options, aclrtBinHandle *file);
+aclError aclrtBinaryLoadFromData(const void *data, size_t size, const aclrtBinaryLoadOptions *options,
+                                 aclrtBinHandle *file);
+aclError aclrtBinaryUnLoad(aclrtBinHandle file);
+aclError aclrtBinaryGetFunction(const aclrtBinHandle file, const char *name, aclrtFuncHandle *kernel);
+aclError aclrtLaunchKernel(aclrtFuncHandle kernel, uint32_t blocks, const void *arguments, size_t size,
+                           aclrtStream stream);
+aclError aclrtLaunchKernelV2(aclrtFuncHandle kernel, uint32_t blocks, const void *arguments, size_t size,
+                             aclrtLaunchKernelCfg *settings, aclrtStream stream);
+aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle kernel, uint32_t blocks, aclrtStream stream,
+                                     aclrtLaunchKernelCfg *settings, aclrtArgsHandle arguments,
+                                     void *reserved);
+aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle kernel, uint32_t blocks, aclrtStream stream,
+                                       aclrtLaunchKernelCfg *settings, void *arguments, size_t size,
+                                       aclrtPlaceHolderInfo *places, size_t count);
+aclError aclrtKernelArgsInit(aclrtFuncHandle kernel, aclrtArgsHandle *arguments);
+aclError aclrtKernelArgsGetHandleMemSize(aclrtFuncHandle kernel, size_t *size);
+aclError aclrtKernelArgsGetMemSize(aclrtFuncHandle kernel, size_t given, size_t *size);
+aclError aclrtKernelArgsInitByUserMem(aclrtFuncHandle kernel, aclrtArgsHandle arguments, void *memory,
+                                      size_t size);
+aclError aclrtKernelArgsAppend(aclrtArgsHandle arguments, void *value, size_t size,
+                               aclrtParamHandle *parameter);
+aclError aclrtKernelArgsAppendPlaceHolder(aclrtArgsHandle arguments, aclrtParamHandle *parameter);
+aclError aclrtKernelArgsGetPlaceHolderBuffer(aclrtArgsHandle arguments, aclrtParamHandle parameter,
+                                             size_t size, void **buffer);
+aclError aclrtKernelArgsParaUpdate(aclrtArgsHandle arguments, aclrtParamHandle parameter, void *value,
+                                   size_t size);
+aclError aclrtKernelArgsFinalize(aclrtArgsHandle arguments);
+
 // Names of other parts of the vendor's library: declared, so that a call says at run time what is not there.
 typedef struct aclTensor aclTensor;
 typedef struct aclScalar aclScalar;
@@ -335,14 +461,7 @@ aclError aclopExecuteV2(...);
 aclError aclopCompileAndExecute(...);
 aclError aclopSetModelDir(...);
 aclError aclopRegisterCompileFunc(...);
-aclError aclrtBinaryLoadFromFile(...);
-aclError aclrtBinaryLoadFromData(...);
-aclError aclrtBinaryUnLoad(...);
-aclError aclrtBinaryGetFunction(...);
 aclError aclrtBinaryGetFunctionByEntry(...);
-aclError aclrtLaunchKernel(...);
-aclError aclrtLaunchKernelWithConfig(...);
-aclError aclrtLaunchKernelWithHostArgs(...);
 aclError aclrtLaunchKernelWithArgsArray(...);
 aclError aclrtReserveMemAddress(...);
 aclError aclrtMallocPhysical(...);
@@ -351,7 +470,6 @@ aclError aclrtIpcMemGetExportKey(...);
 aclError aclrtIpcMemImportByKey(...);
 aclError aclrtDeviceEnablePeerAccess(...);
 aclError aclrtDeviceCanAccessPeer(...);
-aclError aclrtSetDeviceResLimit(...);
 aclError aclrtSetStreamResLimit(...);
 aclError aclrtSetStreamAttribute(...);
 aclError aclrtGetStreamAttribute(...);
@@ -366,11 +484,6 @@ aclError aclrtMemExportToShareableHandle(...);
 aclError aclrtMemImportFromShareableHandle(...);
 aclError aclrtDeviceDisablePeerAccess(...);
 aclError aclrtDevicePeerAccessStatus(...);
-aclError aclrtKernelArgsInit(...);
-aclError aclrtKernelArgsAppend(...);
-aclError aclrtKernelArgsFinalize(...);
-aclError aclrtValueWrite(...);
-aclError aclrtValueWait(...);
 aclError aclrtMemcpyBatch(...);
 aclError aclmdlRICaptureBegin(...);
 aclError aclmdlRICaptureEnd(...);

@@ -37,7 +37,7 @@ struct insight_trace_launch_request {
     const void *arguments;
     uint64_t argument_bytes;
 };
-void insight_trace_launch(const insight_trace_launch_request *request);
+int insight_trace_launch(const insight_trace_launch_request *request);
 }
 
 namespace insight_trace_program {
@@ -87,13 +87,16 @@ template <uint64_t Site, class Call, class... Values> struct Entry {
     }
 };
 
+// What a launch is worth as an expression: an error of the launch itself, not of the kernel, which runs later
+// on a device.
 template <uint64_t Site, class Call, class... Values>
-inline void launch(Place place, Config config, Call, Values... values) {
+inline int launch(Place place, Config config, Call, Values... values) {
 #ifndef __INSIGHT_TRACE_HOST__
     (void)place;
     (void)config;
     (void)&Entry<Site, Call, Values...>::call;
     (void)std::initializer_list<int>{((void)values, 0)...};
+    return 0;
 #else
     const std::tuple<Values...> packed(values...);
     const insight_trace_launch_request request{typeid(Entry<Site, Call, Values...>).name(),
@@ -104,7 +107,7 @@ inline void launch(Place place, Config config, Call, Values... values) {
                                                config.stream,
                                                &packed,
                                                sizeof packed};
-    insight_trace_launch(&request);
+    return insight_trace_launch(&request);
 #endif
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "kernel_output.hpp"
 #include "machine.hpp"
 #include "scalar_memory.hpp"
 #include "shared_values.hpp"
@@ -363,7 +364,7 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         return 0;
     case Intrinsic::Print:
         core.barrier(PipeId::ALL);
-        fputs(reinterpret_cast<const char *>(a), stderr);
+        print_for_kernel(reinterpret_cast<const char *>(a));
         return 0;
     case Intrinsic::LocalBase:
         if (b) core.plain_offsets = true;

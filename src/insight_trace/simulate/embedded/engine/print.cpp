@@ -1,10 +1,20 @@
-// TPRINT: what a tile or a view of global memory holds, on stderr.
+// TPRINT: what a tile or a view of global memory holds.
 #include <cstdio>
 #include <string>
 
 #include "elements.hpp"
+#include "kernel_output.hpp"
 
 namespace insight_trace::engine {
+
+FILE *g_kernel_output = stderr;
+uint64_t g_kernel_texts = 0;
+
+void print_for_kernel(const char *text) {
+    fputs(text, g_kernel_output);
+    fflush(g_kernel_output); // a kernel may end its process
+    ++g_kernel_texts;
+}
 
 namespace {
 
@@ -59,7 +69,7 @@ void print_tile(Core &core, const TileRef &tile, const Width &width) {
         if (row + 1 == tile.valid_rows && row + 1 < tile.rows)
             out += std::string(size_t(tile.cols) * size_t(width.columns + 1) - 1, '-') + "\n";
     }
-    fputs(out.c_str(), stderr);
+    print_for_kernel(out.c_str());
 }
 
 void print_global(Core &core, const GlobalRef &view, const Width &width) {
@@ -82,7 +92,7 @@ void print_global(Core &core, const GlobalRef &view, const Width &width) {
                         if (column + 1 == view.shape[4]) out += "\n";
                     }
             }
-    fputs(out.c_str(), stderr);
+    print_for_kernel(out.c_str());
 }
 
 } // namespace

@@ -49,6 +49,7 @@ inline void device_assembly(const char *text, Site at) {
         }
         return false;
     };
+    if (names("trap")) insight_trace_intrinsic(Intrinsic::Trap, 0, 0, 0, at);
     if (!names("MOV %0, PC") && !names("MOV %0, SYS_CNT"))
         insight_trace_intrinsic(Intrinsic::Unsupported,
                                 reinterpret_cast<uint64_t>("assembler of the device in a kernel"), 0, 0, at);

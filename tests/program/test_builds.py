@@ -1,0 +1,180 @@
+"""Builds of kernel projects as they are found: what their CMake files and host compilers ask of a toolkit is there."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from insight_trace.program import launchers
+from tests.program.test_own_programs import HEAD, KERNEL, run_exec
+
+TILES = HEAD.split("template <class T> T *on_device")[0]
+needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+CONFIGURE = "cmake -DSOC_VERSION=Ascend910B1 -DRUN_MODE=npu -S . -B build > log 2>&1 && cmake --build build >> log 2>&1"
+
+
+def test_every_kernel_of_a_source_has_a_launcher_whatever_its_linkage(tmp_path: Path) -> None:
+    source = tmp_path / "kernels.cpp"
+    source.write_text(
+        'extern "C" __global__ __aicore__ void one(GM_ADDR x, uint32_t n) {}\n'
+        "__global__ __aicore__ void two(GM_ADDR x) {}\n__aicore__ inline void inner(GM_ADDR x) {}\n"
+    )
+    launchers.write(source, tmp_path / "shim.cpp", tmp_path / "include")
+    assert sorted(path.name for path in (tmp_path / "include").iterdir()) == [
+        "aclrtlaunch_one.h",
+        "aclrtlaunch_two.h",
+    ]
+    assert "uint32_t n);" in (tmp_path / "include" / "aclrtlaunch_one.h").read_text()
+
+
+LOADS = """
+#include <acl/acl.h>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <vector>
+#define OK(call) do { int e_ = call; if (e_) printf("%s -> %d\\n", #call, e_); } while (0)
+int main() {
+    float h[128] = {3};
+    void *d = nullptr;
+    OK(aclrtSetDevice(0));
+    OK(aclrtMalloc(&d, sizeof h, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMemcpy(d, sizeof h, h, sizeof h, ACL_MEMCPY_HOST_TO_DEVICE));
+    aclrtBinHandle file = nullptr, other = nullptr;
+    aclrtFuncHandle kernel = nullptr, sum = nullptr;
+    OK(aclrtBinaryLoadFromFile("out/fatbin/kernels/kernels.o", nullptr, &file));
+    OK(aclrtBinaryGetFunction(file, "plus_one", &kernel));
+    struct { void *x, *y; int rows; } packed{d, d, 2};
+    OK(aclrtLaunchKernel(kernel, 2, &packed, sizeof packed, nullptr));
+    printf("%d ", aclrtLaunchKernel(kernel, 2, &packed, 12, nullptr)); // too few bytes
+
+    std::ifstream in("out/fatbin/kernels/kernels.o", std::ios::binary);
+    std::vector<char> bytes((std::istreambuf_iterator<char>(in)), {});
+    OK(aclrtBinaryLoadFromData(bytes.data(), bytes.size(), nullptr, &other));
+    OK(aclrtBinaryGetFunction(other, "plus_table", &sum));
+    aclrtArgsHandle arguments = nullptr;
+    aclrtParamHandle place = nullptr;
+    void *buffer = nullptr;
+    OK(aclrtKernelArgsInit(sum, &arguments));
+    OK(aclrtKernelArgsAppend(arguments, &d, sizeof d, nullptr));
+    OK(aclrtKernelArgsAppendPlaceHolder(arguments, &place));
+    OK(aclrtKernelArgsGetPlaceHolderBuffer(arguments, place, 8, &buffer));
+    *static_cast<int32_t *>(buffer) = 2;
+    OK(aclrtKernelArgsFinalize(arguments));
+    OK(aclrtLaunchKernelWithConfig(sum, 1, nullptr, nullptr, arguments, nullptr));
+    struct { void *x; void *rows; int32_t count[2]; } host{d, nullptr, {2, 0}};
+    aclrtPlaceHolderInfo where{8, 16};
+    OK(aclrtLaunchKernelWithHostArgs(sum, 1, nullptr, nullptr, &host, sizeof host, &where, 1));
+
+    OK(aclrtSynchronizeDevice());
+    OK(aclrtMemcpy(h, sizeof h, d, sizeof h, ACL_MEMCPY_DEVICE_TO_HOST));
+    printf("%g %g %d %d ", h[0], h[127], aclrtBinaryGetFunction(file, "minus", &kernel),
+           aclrtBinaryLoadFromFile("CMakeLists.txt", nullptr, &other));
+    OK(aclrtBinaryUnLoad(file));
+    printf("%d\\n", aclrtBinaryUnLoad(file));
+}
+"""
+
+
+@needs_cmake
+def test_kernels_in_a_file_of_their_own_are_loaded_and_launched_by_their_names(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text("""
+cmake_minimum_required(VERSION 3.16)
+project(add CXX)
+set(CMAKE_INSTALL_PREFIX "${CMAKE_CURRENT_LIST_DIR}/out" CACHE STRING "" FORCE)
+include($ENV{ASCENDC_CMAKE_DIR}/ascendc.cmake)
+ascendc_fatbin_library(kernels kernel.cpp)
+add_executable(host host.cpp)
+target_compile_options(host PRIVATE -Wall -Werror)
+target_link_libraries(host PRIVATE host_intf_pub ascendcl)
+""")
+    table = KERNEL.replace("plus_one", "plus_table").replace(
+        "__gm__ float *y, int rows", "__gm__ int32_t *count"
+    )
+    table = table.replace("int row =", "int rows = *count, row =").replace("gy(y +", "gy(x +")
+    kernels = (KERNEL + table).replace("__global__", 'extern "C" __global__')
+    (tmp_path / "kernel.cpp").write_text(TILES + kernels)
+    (tmp_path / "host.cpp").write_text(LOADS)
+    line = f"{CONFIGURE} && cmake --install build >> log 2>&1 && build/host"
+    ran = run_exec(tmp_path, "sh", "-c", line)
+    assert ran.returncode == 0, (tmp_path / "log").read_text() + ran.stderr
+    assert ran.stdout == "100000 6 3 100000 100003 107017\n"
+    assert "parameter 1 of plus_one ends at 16" in ran.stderr
+    assert "the file has no kernel minus" in ran.stderr
+
+
+@needs_cmake
+def test_a_build_that_asks_for_the_cpu_mode_too_is_configured_and_its_target_says_that_it_is_not_there(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "CMakeLists.txt").write_text("""
+cmake_minimum_required(VERSION 3.16)
+project(add CXX)
+find_package(tikicpulib REQUIRED)
+add_executable(on_cpu main.cpp)
+target_link_libraries(on_cpu PRIVATE tikicpulib::Ascend910B1)
+""")
+    (tmp_path / "main.cpp").write_text("int main() {}\n")
+    ran = run_exec(
+        tmp_path, "sh", "-c", "cmake -S . -B build > log 2>&1 && touch configured; cmake --build build"
+    )
+    assert (tmp_path / "configured").is_file(), (tmp_path / "log").read_text()
+    assert ran.returncode != 0
+    assert "CPU mode is not simulated" in ran.stderr
+
+
+def test_any_compiler_links_a_function_that_is_not_there_and_the_program_says_where_it_called_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "main.cpp").write_text("""
+#include <acl/acl.h>
+#include <cstdio>
+extern "C" int aclnnAdd(void *);
+int main() { printf("%d\\n", aclnnAdd(nullptr)); }
+""")
+    line = 'g++ -g main.cpp -I"$ASCEND_HOME_PATH/include" -L"$ASCEND_HOME_PATH/lib64" -lascendcl -o main && ./main'
+    ran = run_exec(tmp_path, "sh", "-c", line)
+    assert ran.stdout == "200001\n", ran.stderr
+    assert "aclnnAdd is not there" in ran.stderr
+    (tmp_path / "main.cpp").write_text("int other(); int main() { return other(); }\n")
+    ran = run_exec(tmp_path, "sh", "-c", "g++ main.cpp -o main")
+    assert ran.returncode == 1
+    assert "undefined reference to `other()'" in ran.stderr
+
+
+TILED = """
+#include <cstdio>
+#include "tiling/platform/platform_ascendc.h"
+#include "tiling/tiling_api.h"
+#include "kernel_tiling/kernel_tiling.h"
+using namespace matmul_tiling;
+int main() {
+    auto *platform = platform_ascendc::PlatformAscendCManager::GetInstance();
+    MultiCoreMatmulTiling tiling(*platform);
+    tiling.SetDim(2);
+    tiling.SetAType(TPosition::GM, CubeFormat::ND, DataType::DT_FLOAT16, false);
+    tiling.SetBType(TPosition::GM, CubeFormat::ND, DataType::DT_FLOAT16, false);
+    tiling.SetCType(TPosition::GM, CubeFormat::ND, DataType::DT_FLOAT);
+    tiling.SetOrgShape(256, 128, 64);
+    tiling.SetShape(256, 128, 64);
+    optiling::TCubeTiling made;
+    const long error = tiling.GetTiling(made);
+    AscendC::tiling::TCubeTiling seen;
+    made.SaveToBuffer(&seen, sizeof seen);
+    printf("%ld %d %d %d\\n", error, seen.M, seen.N, seen.usedCoreNum);
+}
+"""
+
+
+def test_host_code_of_any_compiler_has_the_tiling_functions_of_a_checkout(
+    tmp_path: Path, asc_devkit_checkout: Path
+) -> None:
+    (tmp_path / "main.cpp").write_text(TILED)
+    line = 'g++ -std=c++17 main.cpp -I"$ASCEND_HOME_PATH/include" -L"$ASCEND_HOME_PATH/lib64" -ltiling_api -o main && ./main'
+    words = [sys.executable, "-m", "insight_trace", "exec", "--trace", "none", "--", "sh", "-c", line]
+    environment = {**os.environ, "INSIGHT_TRACE_ASCENDC": str(asc_devkit_checkout)}
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=900, env=environment)
+    assert ran.stdout == "0 256 128 2\n", ran.stderr
