@@ -1,6 +1,7 @@
 """Every product writes workspaces, and everything that opens one opens each of them."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -51,6 +52,10 @@ def test_what_profile_wrote_opens_everywhere(kind, profiled, tmp_path, capsys):
     assert main(["diverge", words, str(tmp_path / "again"), "--json"]) == 0
     assert main(["compare", words, str(tmp_path / "again")]) == 0
     assert main(["view", words, "--no-browser", "-o", str(tmp_path / "page.html")]) == 0
+    title = re.search("<title>(.*) · Insight Trace</title>", (tmp_path / "page.html").read_text())
+    assert title, "a page without a title"
+    of_a_run = {"run": f"build · {workspace.name} · dispatch 0", "made-up": workspace.name}[kind]
+    assert title[1] == f"{of_a_run} · Ascend910B1", "what ran, and on which chip"
     slot, dims = _output(workspace)
     assert main(["why", words, f"{slot}[{','.join(['0'] * dims)}]", "--json"]) == 0
     assert "Traceback" not in capsys.readouterr().err

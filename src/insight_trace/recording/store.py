@@ -181,6 +181,23 @@ def recorded_findings(path: Path) -> tuple[Mapping[str, Any], ...]:
     return tuple(_header(_folder_of(folder)).get("findings") or ())
 
 
+def recorded_title(path: Path) -> str:
+    """What ran: scene, case, kernel, dispatch and chip; "" where no recording of ours lies at or below the path."""
+    folder = path if path.is_dir() else path.parent
+    folder = folder.parent if folder.name == "simulator" else folder
+    if not (folder / HEADER).is_file() and len(list(folder.glob(f"**/{FOLDER}/{HEADER}"))) != 1:
+        return ""
+    header = _header(_folder_of(folder))
+    about, kernels = header.get("about"), header.get("kernels")
+    if not isinstance(about, dict) or not isinstance(kernels, list):
+        return ""
+    names = [str(kernel.get("name")) for kernel in kernels if isinstance(kernel, dict)]
+    ran = about.get("kernel") or "_".join(dict.fromkeys(names))
+    dispatch = about.get("dispatch")
+    parts = [about.get("scene_name"), about.get("case"), ran, dispatch is not None and f"dispatch {dispatch}"]
+    return " · ".join(str(part) for part in [*parts, header.get("soc_version")] if part)
+
+
 def has_recording(folder: Path) -> bool:
     """Whether a recording lies at or below a folder."""
     return any(folder.glob(f"**/{FOLDER}/{HEADER}"))

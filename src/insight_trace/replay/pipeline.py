@@ -114,6 +114,7 @@ def _about(job: Job, options: RunOptions) -> dict[str, Any]:
     if job.scene is not None:
         about |= {
             "scene": str(job.scene.path),
+            "scene_name": job.scene.name,
             "case": job.case.name if job.case else None,
             "dispatch": job.dispatch.dispatch_id if job.dispatch else None,
             "timing_only": options.timing_only,

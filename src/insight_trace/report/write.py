@@ -10,6 +10,7 @@ from insight_trace.debug.debug_session import open_session
 from insight_trace.debug.page_values import value_sections
 from insight_trace.errors import RequestError
 from insight_trace.insight import open_trace
+from insight_trace.recording.store import recorded_title
 from insight_trace.report.kernel_table import INDEX, Found, plain_name, title_of, traces_below, write_table
 from insight_trace.report.page import is_page, write_page
 from insight_trace.report.payload import Section
@@ -37,8 +38,10 @@ def write_view(
     if len(titles) > len(paths):
         raise RequestError(f"{len(titles)} titles for {len(paths)} runs")
     traces = [open_trace(path) for path in paths]
-    named = [*titles, *(title_of(path) for path in paths[len(titles) :])]
     first = traces[0].path or paths[0]
+    # two runs are told apart by their folders: what ran is often the same
+    ran = recorded_title(first) if len(paths) == 1 else ""
+    named = [*titles, *(ran or title_of(path) for path in paths[len(titles) :])]
     # two runs have a page of their own, which replaces that of neither
     name = "report.html" if len(paths) == 1 else f"compare_{plain_name(named[0])}_{plain_name(named[1])}.html"
     page = output or (first if first.is_dir() else first.parent) / name
