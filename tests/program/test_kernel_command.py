@@ -81,6 +81,20 @@ def test_a_kernel_of_a_program_runs_from_its_file_alone(tmp_path: Path) -> None:
     assert "mismatch" in wrong.stdout
 
 
+def test_a_store_past_the_end_of_an_argument_is_found_without_a_check(tmp_path: Path) -> None:
+    short = run(
+        tmp_path, str(ADD), "--arg", "x=f32[2,1024]:random", "--arg", "y=f32[2,1024]", "--arg", "z=f32[1,1024]",
+        "--arg", "rows=2", "-o", "w",
+    )  # fmt: skip
+    assert (
+        "found      error [gm-out-of-bounds] the kernel stores past the end of slot 2 (4,096 bytes)"
+        in short.stdout
+    )
+    two = np.ones((2, 1024), np.float32)
+    with pytest.raises(InsightTraceError, match="stores past the end of slot 2"):
+        insight_trace.kernel(ADD, "add")(two, two, np.zeros((1, 1024), np.float32), 2)
+
+
 def test_an_array_comes_from_a_regular_file_and_is_waited_for_nowhere(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.npy")
     with pytest.raises(InsightTraceError, match="is a pipe, not a file"):

@@ -333,6 +333,17 @@ def output_unwritten(name: str) -> Finding:
     )
 
 
+def stored_past(name: str, size: int, first: int) -> Finding:
+    """Bytes past an argument's end that a run changed; only a checked run knows by which instruction."""
+    return Finding(
+        category="gm-out-of-bounds",
+        severity=Severity.ERROR,
+        message=f"the kernel stores past the end of {name} ({size:,} bytes): byte {first:,} has changed",
+        fix="make the tile's valid size or the tensor's shape what the argument holds; a checked run (`check`, or "
+        "`--check`) names the line",
+    )
+
+
 _WORDS: dict[str, Callable[[Seen], tuple[str, str]]] = {
     "race": _race, "race-same-pipe": _same_pipe, "race-cores": _cores, "unwritten-read": _unwritten,
     "unread-write": _unread, "gm-out-of-bounds": _past_tensor, "misaligned": _misaligned,

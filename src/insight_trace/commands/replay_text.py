@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from insight_trace.arguments.slots import ReplayArguments, ReplayScalar, ReplaySlot
-from insight_trace.finding import finding_lines
+from insight_trace.finding import Severity, finding_lines
 from insight_trace.model import Tier
 from insight_trace.results import text_table
 
@@ -86,10 +86,10 @@ def show(replay: Replay, *, check: bool) -> None:
     if replay.simulation is not None and replay.simulation.printed:
         print(replay.simulation.printed, end="", file=sys.stderr)
     _show_result(replay)
-    if check:
-        lines = [line for finding in replay.findings for line in finding_lines(finding)]
-        for line in lines or ["nothing to remark"]:
-            print(f"found      {line}")
+    shown = [finding for finding in replay.findings if check or finding.severity is Severity.ERROR]
+    lines = [line for finding in shown for line in finding_lines(finding)]
+    for line in lines or (["nothing to remark"] if check else []):
+        print(f"found      {line}")
     if replay.simulation is not None:
         _show_pipes(replay)
     if replay.shadow is not None:

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import TextIO
 
 _AGAIN_SECONDS = 0.01
+_CALLBACK = "once_more"  # runs where nothing can be raised, as long as it takes to start a thread
 _MOST_WAITS = 50  # for what shall end first: one that never does must not keep us
 # files whose functions are not interrupted; by name, for they may never be imported
 _TO_ITS_END = (
@@ -114,10 +115,11 @@ def _not_now(frame: FrameType | None) -> bool:
     """Whether an exception would do harm here.
 
     Libraries take one out of the midst of an import for something else, or die of it. What makes or removes a temporary
-    file would leave it.
+    file would leave it. A callback of the interpreter would lose it.
     """
     while frame is not None:
-        if frame.f_code.co_filename in _TO_ITS_END:
+        code = frame.f_code
+        if code.co_filename in _TO_ITS_END or (code.co_name == _CALLBACK and code.co_filename == __file__):
             return True
         frame = frame.f_back
     return False

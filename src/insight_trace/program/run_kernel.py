@@ -123,6 +123,9 @@ class KernelFunction:
                 where=failure.where,
                 hint=next_step(failure.fault, failure.limit, failure.log),
             )
+        for finding in simulation.findings:
+            if finding.category == "gm-out-of-bounds":
+                raise JobError(finding.message, where=str(self.file.path), hint=finding.fix)
         self.simulation = simulation
         by_name = {item.name: item.slot for item in planned.arguments.slots}
         for name, value in zip(planned.names, values, strict=False):

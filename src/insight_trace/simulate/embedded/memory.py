@@ -100,6 +100,18 @@ class GlobalMemory:
         self._map = None  # closed with the last view of it
         self._closed()
 
+    def stored_past(self, buffer: Buffer) -> int | None:
+        """The first byte past a buffer's end that holds something other than the zero it began with."""
+        first = self._offset + buffer.address - BASE + buffer.size
+        try:
+            # most of it was never touched; to look at it would make its pages
+            if os.lseek(self._file, first, os.SEEK_DATA) >= first - buffer.size + buffer.padded:
+                return None
+        except OSError:  # nothing from there on
+            return None
+        past = self.view(buffer)[buffer.size :]
+        return buffer.size + int((past != 0).argmax()) if past.any() else None
+
     def take_room(self, buffer: Buffer, size: int) -> None:
         """Makes sure that the first bytes of a buffer can be written; NoRoomError if not."""
         take_room(self._file, self._offset + buffer.address - BASE, min(size, buffer.padded))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -22,8 +22,10 @@ from insight_trace.arguments.packing import (
     pack_local_context,
 )
 from insight_trace.arguments.slots import ReplayArguments, ReplayTensor, Zero
+from insight_trace.check.explain import stored_past
 from insight_trace.chips import Chip, load_chip
 from insight_trace.errors import JobError, RequestError
+from insight_trace.finding import Finding
 from insight_trace.model import Kernel, Launch, Role
 from insight_trace.options import LAUNCHES
 from insight_trace.outcome import Failure, Fault, Simulation
@@ -374,7 +376,10 @@ def _simulation(
         soc_version=soc.name,
         failure=failure,
         printed=result.printed,
-        findings=findings_of(result, instructions, gm.memory.buffers),
+        findings=(
+            *_stored_past(gm.memory, made.options),
+            *findings_of(result, instructions, gm.memory.buffers),
+        ),
         sources=readable_sources((site.file for site in sites if site.file), made.kernels, made.objects),
         read=files_read(made.objects),
         memory=result.memory,
@@ -383,6 +388,14 @@ def _simulation(
         parameters=tuple(soc.job_lines),
         regions=regions,
     )
+
+
+def _stored_past(memory: GlobalMemory, options: EmbeddedOptions) -> Iterator[Finding]:
+    """Stores past the end of an argument, by what they left there; a checked run sees the stores themselves."""
+    for buffer in () if options.check else memory.buffers:
+        first = memory.stored_past(buffer)
+        if first is not None:
+            yield stored_past(buffer.name, buffer.size, first)
 
 
 def chip_that_ran(simulation: Simulation, preset: str) -> Chip:
