@@ -65,6 +65,8 @@ _BEGINNINGS = {
     ("engine", COLD): "cr",
     ("ops", HOT): "cmr",
     ("ops", COLD): "cgr",
+    ("isa", HOT): "acfr",
+    ("isa", COLD): "cdr",
     ("check", HOT): "c",
     ("check", COLD): "c",
     ("host", COLD): "b",

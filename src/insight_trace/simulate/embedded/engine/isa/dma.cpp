@@ -36,7 +36,7 @@ struct End {
     }
 };
 
-constexpr uint64_t kBlock = 32;
+constexpr uint64_t kDmaBlock = 32;
 
 Instr copy_instr(const Core &core, Space dst, Space src, Filling filling) {
     const bool aligned = filling != Filling::None;
@@ -59,7 +59,7 @@ struct Surroundings {
     bool constant = false; // filled with the pad value, else with the first element of the piece
     bool padded() const { return before || behind; }
     uint64_t bytes(uint64_t piece) const { // that are written for one piece
-        return (before + piece + behind + kBlock - 1) / kBlock * kBlock;
+        return (before + piece + behind + kDmaBlock - 1) / kDmaBlock * kDmaBlock;
     }
     // Without padding the first element of the piece fills up its last block (DataCopyPad of the vendor's
     // pages).
@@ -145,7 +145,7 @@ void raw_copy(Core &core, const uint64_t *v) {
                 const uint8_t *source = from.at((out ? chip : gm) + i * from_step, bytes, kReads);
                 const uint64_t at = (out ? gm : chip) + i * to_step;
                 const bool last = compact && i + 1 == pieces;
-                const uint64_t rest = last ? (kBlock - pieces * bytes % kBlock) % kBlock : 0;
+                const uint64_t rest = last ? (kDmaBlock - pieces * bytes % kDmaBlock) % kDmaBlock : 0;
                 uint8_t *place = to.at(at, written + rest, atomic ? kReadsAndWrites : kWrites);
                 if (atomic) {
                     combine_with(core, place, source, bytes);

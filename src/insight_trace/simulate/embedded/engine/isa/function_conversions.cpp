@@ -21,14 +21,14 @@ bool is_float(Type type) {
 bool is_pair(Type type) { return type == Type::F4E2M1 || type == Type::F4E1M2; }
 bool halves_of_bytes(Type type) { return is_pair(type) || type == Type::I4; }
 
-struct Job {
+struct FunctionConversion {
     Type from, to;
     Round mode;
     bool saturate;
     bool through_i32; // clamped to 32 bits before it wraps
 };
 
-template <class T> T integer(double rounded, const Job &job) {
+template <class T> T integer(double rounded, const FunctionConversion &job) {
     if (rounded != rounded) return 0;
     if (job.saturate) {
         if (rounded <= static_cast<double>(std::numeric_limits<T>::min()))
@@ -56,13 +56,13 @@ template <class T> void load(const uint8_t *from, int count, double *to) {
     }
 }
 
-template <class T> void store(const double *from, int count, uint8_t *to, const Job &job) {
+template <class T> void store(const double *from, int count, uint8_t *to, const FunctionConversion &job) {
     T *typed = reinterpret_cast<T *>(to);
     for (int i = 0; i < count; ++i) typed[i] = integer<T>(to_integral(from[i], job.mode), job);
 }
 template <class Code>
-void store_code(const double *from, int count, uint8_t *to, const Job &job, const Format &format,
-                bool saturate) {
+void store_code(const double *from, int count, uint8_t *to, const FunctionConversion &job,
+                const Format &format, bool saturate) {
     Code *typed = reinterpret_cast<Code *>(to);
     for (int i = 0; i < count; ++i) typed[i] = static_cast<Code>(encode(from[i], format, job.mode, saturate));
 }
@@ -89,7 +89,7 @@ void load_narrow(Type type, const uint8_t *from, int count, double *to) {
     for (int i = 0; i < count; ++i)
         to[i] = double(narrow_number(type, pairs ? uint8_t(from[i / 2] >> (i % 2 * 4) & 15) : from[i]));
 }
-void store_narrow(const double *from, int count, uint8_t *to, const Job &job) {
+void store_narrow(const double *from, int count, uint8_t *to, const FunctionConversion &job) {
     for (int i = 0; i < count; ++i) {
         if (!is_pair(job.to)) { // always to nearest, halves away from zero
             to[i] = narrow_code(job.to, from[i], Round::Away);
@@ -111,7 +111,7 @@ void load_line(Type type, const uint8_t *from, int count, double *to) {
     with_type(type, [&](auto tag) { load<decltype(tag)>(from, count, to); });
 }
 
-void store_line(const double *from, int count, uint8_t *to, const Job &job) {
+void store_line(const double *from, int count, uint8_t *to, const FunctionConversion &job) {
     switch (job.to) {
     case Type::I4:
         return store_nibbles(from, count, to, job.mode);
@@ -151,7 +151,7 @@ bool convert_fast(const uint8_t *from, int count, uint8_t *to, Body body) {
 }
 
 // Pairs that kernels use all the time, without the way over double.
-bool fast_line(const Job &job, const uint8_t *from, int count, uint8_t *to) {
+bool fast_line(const FunctionConversion &job, const uint8_t *from, int count, uint8_t *to) {
     bool nearest = job.mode == Round::Rint;
     switch (job.from) {
     case Type::F32:
@@ -175,7 +175,7 @@ bool fast_line(const Job &job, const uint8_t *from, int count, uint8_t *to) {
 }
 
 // Integers stay integers, so that 64 of their bits count.
-bool integer_line(const Job &job, const uint8_t *from, int count, uint8_t *to) {
+bool integer_line(const FunctionConversion &job, const uint8_t *from, int count, uint8_t *to) {
     if (halves_of_bytes(job.from) || halves_of_bytes(job.to) || job.from == Type::HiF8 ||
         job.to == Type::HiF8)
         return false;
@@ -203,8 +203,8 @@ bool integer_line(const Job &job, const uint8_t *from, int count, uint8_t *to) {
 } // namespace
 
 void execute_function_conversion(Core &core, const VectorInstruction &i) {
-    const Job job{i.from, i.to, static_cast<Round>(i.mode & 7), !(i.mode & kWraps),
-                  (i.mode & kThroughInt32) != 0};
+    const FunctionConversion job{i.from, i.to, static_cast<Round>(i.mode & 7), !(i.mode & kWraps),
+                                 (i.mode & kThroughInt32) != 0};
     const int64_t count = i.mask.counts ? i.mask.count : 0;
     if (!i.mask.counts) core.unsupported("a conversion of a function that does not count its elements");
     auto bytes = [](Type type, int64_t elements) {

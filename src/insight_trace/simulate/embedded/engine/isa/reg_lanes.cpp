@@ -11,7 +11,6 @@ struct Lanes { // of a register, as bytes with room for any type
     alignas(32) uint8_t bytes[kRegister];
     template <class T> T *as() { return reinterpret_cast<T *>(bytes); }
 };
-template <class T> const T *lanes_of(const uint8_t *reg) { return reinterpret_cast<const T *>(reg); }
 
 Lanes spread(uint64_t number, int size) {
     Lanes all;

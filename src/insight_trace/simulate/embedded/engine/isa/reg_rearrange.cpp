@@ -12,8 +12,6 @@ namespace insight_trace::engine {
 
 namespace {
 
-template <class T> const T *lanes_of(const uint8_t *reg) { return reinterpret_cast<const T *>(reg); }
-
 template <class T> T least() {
     if constexpr (is_real<T>)
         return T(-INFINITY);

@@ -14,6 +14,7 @@
 namespace insight_trace::engine {
 
 constexpr int kRegister = static_cast<int>(kBytesOfRegister);
+template <class T> const T *lanes_of(const uint8_t *reg) { return reinterpret_cast<const T *>(reg); }
 
 struct RegisterCall {
     Core &core;
