@@ -1,16 +1,20 @@
 """Jobs on a real Dask scheduler and three workers on loopback, a worker and then the scheduler killed on the way.
 
-    python benchmarks/cluster_jobs.py [--jobs 2000]
+    python benchmarks/cluster_jobs.py [--jobs 2000] [--kind timed]...
 
-Jobs of two kinds: dispatches timed (`run`), and replayed and verified (`replay --all`). What the first run had finished
-is in its journal, and a second run, on the scheduler that was started again, does the rest. Checked: every result once,
-and equal to what this machine gives by itself.
+Jobs of each kind that a cluster runs: dispatches timed (`run`, `gate`), dispatches replayed and verified (`replay --all`),
+pairs of kernels compared (`diff`), candidates judged (`judge`), kernels of a build profiled (`profile`). What the first run
+had finished is in its journal, or in the manifest of the profile, and a second run, on the scheduler that was started again,
+does the rest. Checked: every result once, and equal to what this machine gives by itself.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
+import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -19,6 +23,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
@@ -29,11 +35,19 @@ from insight_trace.errors import InsightTraceError  # noqa: E402
 from insight_trace.executor import required, run_named  # noqa: E402
 from insight_trace.executor.cluster import Cluster  # noqa: E402
 from insight_trace.executor.journal import Journal  # noqa: E402
+from insight_trace.guard.comparing import compare_pair  # noqa: E402
+from insight_trace.guard.difference import KernelDifference  # noqa: E402
+from insight_trace.guard.pairs import How, paired  # noqa: E402
+from insight_trace.judge import Verdict, judge, read_task  # noqa: E402
 from insight_trace.options import RunOptions  # noqa: E402
+from insight_trace.profile import ProfileRequest, run_profile  # noqa: E402
+from insight_trace.profile.manifest import ManifestRow  # noqa: E402
+from insight_trace.profile.profile_run import Progress  # noqa: E402
 from insight_trace.run.bulk_replay import ReplayRow, plan, run_replay_job  # noqa: E402
 from insight_trace.run.timing import Dispatches, Timed, run_timing_job  # noqa: E402
 
-SCENE = ROOT / "examples" / "paged_attention" / "scene.py"
+EXAMPLES = ROOT / "examples"
+SCENE = EXAMPLES / "paged_attention" / "scene.py"
 
 
 class DaskProcesses:
@@ -125,31 +139,124 @@ def replay_jobs(folder: Path, count: int) -> list[tuple[str, Any]]:
     return [(f"{number}", jobs[number % len(jobs)]) for number in range(count)]
 
 
+def compared_jobs(folder: Path, count: int) -> list[tuple[str, Any]]:
+    builds = EXAMPLES / "two_builds"
+    how = How(RunOptions(check=True, simulator="embedded", host_cores=1), synthetic=True, run_same=True)
+    jobs = paired(builds / "v1", builds / "v2", how, folder).pairs
+    return [(f"{number}", jobs[number % len(jobs)]) for number in range(count)]
+
+
+def judged_jobs(folder: Path, count: int) -> list[tuple[str, Any]]:
+    del folder
+    jobs = sorted((EXAMPLES / "judge").glob("*.cpp"))
+    return [(f"{number}", jobs[number % len(jobs)]) for number in range(count)]
+
+
+# a worker has the package, and neither this file nor the kernel that the task names as its baseline
+judged = functools.partial(judge, task=replace(read_task(EXAMPLES / "judge" / "axpy.json"), baseline=""))
+
+
+def many_kernels(folder: Path, count: int) -> Path:
+    """A build with that many kernels: one of the example's under other names."""
+    build, example = folder / "build", EXAMPLES / "pypto_build" / "ptoas"
+    (build / "ptoas").mkdir(parents=True)
+    for number in range(count):
+        for ending in (".cpp", ".pto"):
+            shutil.copyfile(example / f"vector_add{ending}", build / "ptoas" / f"vector_add_{number}{ending}")
+    return build
+
+
+def profiled(
+    dask: DaskProcesses, folder: Path, count: int
+) -> tuple[list[ManifestRow], list[ManifestRow], int, int]:
+    """Rows of a profile whose worker and scheduler were killed, those of this machine, and as `survived` says it."""
+    build = many_kernels(folder, count)
+    request = functools.partial(ProfileRequest, build, synthetic=True)
+    ends = iter((dask.workers[0], dask.scheduler))
+    first, again, victims = 0, 0, {count // 5, 2 * count // 5}
+
+    def killing(progress: Progress) -> None:
+        nonlocal first
+        if progress.row is not None and progress.row.exported:
+            first += 1
+            if first in victims:
+                victim = next(ends)
+                assert victim is not None
+                victim.kill()
+
+    def resuming(progress: Progress) -> None:
+        nonlocal again
+        again += progress.row is not None and not progress.reused
+
+    with contextlib.suppress(InsightTraceError):
+        run_profile(request(output_root=folder / "there"), report=killing, cluster=dask.address)
+    dask.stop()
+    dask.start()
+    there = run_profile(
+        request(output_root=folder / "there", resume=True), report=resuming, cluster=dask.address
+    )
+    here = run_profile(request(output_root=folder / "here", jobs=os.cpu_count()))
+    return list(there.rows), list(here.rows), first, count - again
+
+
+_PLACES = (
+    "duration_sec",
+    "collect_dir",
+    "export_dir",
+    "export_src",
+    "trace_json",
+    "visualize_data_bin",
+    "log_dir",
+)
+
+
+def without_places(row: ManifestRow) -> tuple[str, str, dict[str, str]]:
+    """What a row says of its kernel; the rest says where and how long it ran. One that was read has empty columns, too."""
+    said = row.columns | {"func": row.func, "status": row.status}
+    return row.func, row.status, {k: v for k, v in said.items() if v and k not in _PLACES}
+
+
+def run_kind(name: str, dask: DaskProcesses, folder: Path, count: int) -> tuple[int, int, list[Any]]:
+    """How many were done before the scheduler was killed, how many did not run again, and which differ."""
+    if name == "profiled":
+        there, here, first, reused = profiled(dask, folder, count)
+        assert len(there) == len(here) == count
+        pairs = zip(map(without_places, there), map(without_places, here), strict=True)
+        return first, reused, [one for one, other in pairs if one != other]
+    make, work, kind = KINDS[name]
+    jobs = make(folder, count)
+    found, first, reused, _ = survived(dask, work, jobs, kind, folder)
+    assert sorted(found) == list(range(count))
+    known: dict[int, Any] = {}
+    for number, (_, job) in enumerate(jobs):
+        if id(job) not in known:
+            known[id(job)] = work(job)
+        if known[id(job)] == found[number]:
+            found.pop(number)
+    return first, reused, sorted(found)
+
+
+KINDS: dict[str, tuple[Any, Any, Any]] = {
+    "timed": (timing_jobs, run_timing_job, Timed),
+    "replayed": (replay_jobs, run_replay_job, ReplayRow),
+    "compared": (compared_jobs, compare_pair, KernelDifference),
+    "judged": (judged_jobs, judged, Verdict),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--jobs", type=int, default=2000)
-    count = parser.parse_args().jobs
-    kinds: tuple[tuple[str, Any, Any, Any], ...] = (
-        ("timed", timing_jobs, run_timing_job, Timed),
-        ("replayed", replay_jobs, run_replay_job, ReplayRow),
-    )
-    for name, make, work, kind in kinds:
-        with tempfile.TemporaryDirectory() as made:
-            folder = Path(made)
-            jobs = make(folder, count)
+    parser.add_argument("--kind", action="append", choices=(*KINDS, "profiled"))
+    options = parser.parse_args()
+    for name in options.kind or (*KINDS, "profiled"):
+        with tempfile.TemporaryDirectory() as made, DaskProcesses() as dask:
             began = time.perf_counter()
-            with DaskProcesses() as dask:
-                found, first, reused, _ = survived(dask, work, jobs, kind, folder)
-            assert sorted(found) == list(range(count))
-            here: dict[int, Any] = {}
-            for number, (_, job) in enumerate(jobs):
-                again = next((place for place in here if jobs[place][1] is job), None)
-                here[number] = work(job) if again is None else here[again]
-            wrong = [place for place in here if here[place] != found[place]]
+            first, reused, wrong = run_kind(name, dask, Path(made), options.jobs)
             print(
-                f"{name:<9} {count:,} jobs · {first:,} before the scheduler was killed · {reused:,} not run again · "
+                f"{name:<9} {options.jobs:,} jobs · {first:,} before the scheduler was killed · {reused:,} not run again · "
                 f"{len(wrong)} differ from this machine's · {time.perf_counter() - began:.0f} s",
                 flush=True,
             )
