@@ -221,6 +221,16 @@ def test_a_flag_without_meaning_is_accepted_and_named_once(tmp_path, monkeypatch
     assert len(list(folder.glob("*_trace_perfetto.json"))) == 1
 
 
+def test_help_of_replay_shows_at_most_thirty_options_and_help_all_the_others(capsys):
+    def shown(flag):
+        assert main(["replay", flag]) == 0
+        return set(re.findall(r"^  (--?[\w-]+)", capsys.readouterr().out, re.MULTILINE))
+
+    few, every = shown("--help"), shown("--help-all")
+    assert 20 <= len(few) <= 30
+    assert {"--shadow", "--as-recorded", "--no-collect", "--seed"} <= every - few
+
+
 def test_the_wrong_platform_is_named(capsys):
     scene = ROOT / "examples" / "vector_chain" / "scene.py"
     assert main(["core-swimlane", "--test", str(scene), "--func-id", "0", "--platform", "a7"]) == 2

@@ -22,7 +22,7 @@ RUNS_KERNELS = True
 SELDOM = """
 zero_arg seed platform any_target mark_cost strict cann_home cann_set_env device launch_count timeout_minutes
 hardware_blocks output_root name insight cores window include_source dump_logs list_tasks all sample jobs
-cluster sandbox compile_limit restore_arg
+cluster sandbox compile_limit restore_arg as_recorded shadow no_collect
 """
 
 
