@@ -233,6 +233,7 @@ def main() -> int:
     parser.add_argument("--asc-devkit", type=Path, required=True, metavar="PATH", help="the checkout")
     parser.add_argument("--arch", choices=("dav-2201", "dav-3510"), default="dav-2201")
     parser.add_argument("--only", default="", metavar="RE", help="samples whose path matches")
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help="leave out the first N of them")
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
     parser.add_argument(
         "--time-limit", type=float, default=120.0, metavar="SECONDS", help="of one launch (120)"
@@ -248,6 +249,7 @@ def main() -> int:
     options = parser.parse_args()
     root = options.asc_devkit.resolve()
     chosen = [sample for sample in samples(root, options.arch) if re.search(options.only, sample.name)]
+    chosen = chosen[options.skip :]
     if options.list:
         for sample in chosen:
             print(sample.name, *sample.commands, sep="\n    ")
