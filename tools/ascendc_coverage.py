@@ -65,7 +65,8 @@ def samples(root: Path, arch: str, api: str = "01_simd_cpp_api") -> list[Sample]
     for build in sorted(base.rglob("CMakeLists.txt")):
         text, folder = build.read_text(encoding="utf-8", errors="replace"), build.parent
         named = re.search(r'CMAKE_ASC_ARCHITECTURES\s+"([^"]*)"(?:\s+CACHE\s+STRING\s+"([^"]*)")?', text)
-        if not named or arch not in named[0] or "not supported" in named[0]:
+        chips = named[0] if named else " ".join(re.findall(r"--npu-arch=dav-\d{4}", text))
+        if arch not in chips or "not supported" in chips:
             continue
         name = folder.relative_to(base).as_posix()
         if _NOT_OURS.search(text) or "add_executable" not in text or not (folder / "README.md").is_file():
