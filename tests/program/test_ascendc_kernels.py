@@ -475,3 +475,34 @@ def test_a_plain_number_is_a_half_where_a_tensor_could_stand(made) -> None:
     bits, x = RNG.integers(0, 256, 32).astype(np.uint8), np.zeros(256, np.float16)
     made(CHOSEN, "chosen")(x, bits, 256)
     np.testing.assert_array_equal(x, np.where(np.unpackbits(bits, bitorder="little"), 0.5, 1.0))
+
+
+# A part of a matrix in boxes: columns of boxes have one step in global memory and another in L1.
+BOXES = """
+extern "C" __global__ __aicore__ void part(__gm__ half *x, __gm__ half *y) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    if ASCEND_IS_AIC {
+        AscendC::GlobalTensor<half> from;
+        from.SetGlobalBuffer(x, 25 * 256);
+        LocalTensor<half> boxes(AscendC::TPosition::A1, 0, 9 * 256);
+        AscendC::LoadData2DParamsV2 which;
+        which.mStartPosition = 2;
+        which.kStartPosition = 2;
+        which.mStep = 2;
+        which.kStep = 3;
+        which.srcStride = 5;
+        which.dstStride = 3;
+        AscendC::LoadData(boxes, from, which);
+        AscendC::SetFlag<AscendC::HardEvent::MTE2_MTE3>(EVENT_ID0);
+        AscendC::WaitFlag<AscendC::HardEvent::MTE2_MTE3>(EVENT_ID0);
+        copy_cbuf_to_gm(y, (__cbuf__ half *)boxes.GetPhyAddr(), 0, 3, 32, 16, 0);
+    }
+}
+"""
+
+
+def test_a_part_of_a_matrix_in_boxes_comes_from_global_memory_on_the_950(made) -> None:
+    """The vendor's page of LoadData2DParamsV2 has this as its example."""
+    x, y = RNG.integers(-99, 100, (5, 5, 256)).astype(np.float16), np.zeros((3, 2, 256), np.float16)
+    made(BOXES, "part", "a5")(x, y)
+    np.testing.assert_array_equal(y, x[2:5, 2:4])

@@ -171,7 +171,8 @@ inline void set_mte2_src_para(uint64_t word, INSIGHT_TRACE_AT) {
         using namespace insight_trace;                                                                       \
         constexpr int64_t kBox = 512;                                                                        \
         if (unpacks) not_modelled(#name " that decompresses", at);                                           \
-        const auto step = static_cast<int32_t>(INSIGHT_TRACE_CALL(GetSpr, Spr::MTE2_SRC_PARA, 0, 0));        \
+        const auto step =                                                                                    \
+            static_cast<int32_t>(INSIGHT_TRACE_CALL(GetSpr, ::insight_trace::Spr::MTE2_SRC_PARA, 0, 0));     \
         auto *first = (uint8_t *)src + (int64_t(col) * step + row) * kBox;                                   \
         raw_copy(Space::L1, dst, Space::GM, first, cols, uint64_t(rows *kBox), uint64_t(dst_step *kBox),     \
                  uint64_t(step *kBox), at);                                                                  \
