@@ -506,3 +506,39 @@ def test_a_part_of_a_matrix_in_boxes_comes_from_global_memory_on_the_950(made) -
     x, y = RNG.integers(-99, 100, (5, 5, 256)).astype(np.float16), np.zeros((3, 2, 256), np.float16)
     made(BOXES, "part", "a5")(x, y)
     np.testing.assert_array_equal(y, x[2:5, 2:4])
+
+
+# Arrays that the compiler finds room for in UB, also again in every turn of a loop, beside tensors of the library.
+ARRAYS = """
+extern "C" __global__ __aicore__ void sums(__gm__ float *x, __gm__ float *y, uint32_t turns) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    AscendC::LocalMemAllocator<AscendC::Hardware::UB> room;
+    LocalTensor<float> sum = room.Alloc<float, 64>();
+    AscendC::Duplicate(sum, 0.0f, 64);
+    AscendC::GlobalTensor<float> from, to;
+    from.SetGlobalBuffer(x);
+    to.SetGlobalBuffer(y);
+    for (uint32_t i = 0; i < turns; ++i) {
+        __ubuf__ float part[64];
+        __ubuf__ float twice[2][64];
+        static_assert(sizeof(twice) == 512);
+        LocalTensor<float> a(AscendC::TPosition::VECIN, uint32_t((uint64_t)part & 0xfffff), 64);
+        LocalTensor<float> b(AscendC::TPosition::VECCALC, uint32_t((uint64_t)twice[1] & 0xfffff), 64);
+        AscendC::DataCopy(a, from[i * 64], 64);
+        AscendC::PipeBarrier<PIPE_ALL>();
+        AscendC::Add(b, a, a, 64);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Add(sum, sum, b, 64);
+        AscendC::PipeBarrier<PIPE_ALL>();
+    }
+    AscendC::DataCopy(to, sum, 64);
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_arrays_that_a_kernel_declares_in_ub_lie_there(made, target: str) -> None:
+    turns = 200  # all of them would not fit
+    x, y = RNG.integers(-9, 10, (turns, 64)).astype(np.float32), np.zeros(64, np.float32)
+    made(ARRAYS, "sums", target)(x, y, turns)
+    np.testing.assert_array_equal(y, 2 * x.sum(0))

@@ -181,6 +181,18 @@ INSIGHT_TRACE_LOAD_PART(load_gm_to_cbuf_2dv2)
 INSIGHT_TRACE_LOAD_PART(load_gm_to_cbuf_2dv2_s4)
 #undef INSIGHT_TRACE_LOAD_PART
 
+// What the headers of the C API name beside.
+inline void set_pad_val_outtoub(uint32_t value, INSIGHT_TRACE_AT) { set_mov_pad_val(value, at); }
+inline void set_quant_post(uint64_t) {} // what reads these two is refused where it is asked for
+inline void set_relu_alpha(uint64_t) {}
+// Whole blocks of 32 bytes, or padding in every block; how far several pieces lie apart is not published.
+inline void copy_gm_to_cbuf_v2(void *dst, void *src, uint8_t, uint32_t pieces, uint32_t length,
+                               uint8_t padding, uint8_t, uint64_t, uint32_t, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    if (padding || pieces > 1) not_modelled("copy_gm_to_cbuf_v2 of several pieces or with padding", at);
+    raw_copy(Space::L1, dst, Space::GM, src, pieces, length * kBlock, length * kBlock, length * kBlock, at);
+}
+
 // --- what is not modelled: a kernel that comes to it ends with its name and line
 #define INSIGHT_TRACE_REFUSED(name)                                                                          \
     template <class... T> inline void name(T...) {                                                           \
@@ -190,4 +202,7 @@ INSIGHT_TRACE_REFUSED(ldva)
 INSIGHT_TRACE_REFUSED(broadcast_ub_to_cc)
 INSIGHT_TRACE_REFUSED(create_cbuf_matrix_bf16)
 INSIGHT_TRACE_REFUSED(dci)
+INSIGHT_TRACE_REFUSED(copy_matrix_cc_to_cbuf_s4)
+INSIGHT_TRACE_REFUSED(copy_matrix_cc_to_gm_s4)
+INSIGHT_TRACE_REFUSED(copy_matrix_cc_to_ub_s4)
 #undef INSIGHT_TRACE_REFUSED
