@@ -58,14 +58,15 @@ class Result:
     seconds: float
 
 
-def samples(root: Path, arch: str) -> list[Sample]:
-    """Samples of the C++ API for one chip: no packages of operators, no torch, no several cards."""
+def samples(root: Path, arch: str, api: str = "01_simd_cpp_api") -> list[Sample]:
+    """Samples of an API for one chip: no packages of operators, no torch, no several cards."""
     found = []
-    base = root / "examples" / "01_simd_cpp_api"
+    base = root / "examples" / api
     for build in sorted(base.rglob("CMakeLists.txt")):
         text, folder = build.read_text(encoding="utf-8", errors="replace"), build.parent
         named = re.search(r'CMAKE_ASC_ARCHITECTURES\s+"([^"]*)"(?:\s+CACHE\s+STRING\s+"([^"]*)")?', text)
-        if not named or arch not in named[0] or "not supported" in named[0]:
+        chips = named[0] if named else " ".join(re.findall(r"--npu-arch=dav-\d{4}", text))
+        if arch not in chips or "not supported" in chips:
             continue
         name = folder.relative_to(base).as_posix()
         if _NOT_OURS.search(text) or "add_executable" not in text or not (folder / "README.md").is_file():
@@ -232,7 +233,14 @@ def main() -> int:
     )
     parser.add_argument("--asc-devkit", type=Path, required=True, metavar="PATH", help="the checkout")
     parser.add_argument("--arch", choices=("dav-2201", "dav-3510"), default="dav-2201")
+    parser.add_argument(
+        "--api",
+        default="01_simd_cpp_api",
+        metavar="NAME",
+        help="of examples/NAME of the checkout (01_simd_cpp_api)",
+    )
     parser.add_argument("--only", default="", metavar="RE", help="samples whose path matches")
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help="leave out the first N of them")
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
     parser.add_argument(
         "--time-limit", type=float, default=120.0, metavar="SECONDS", help="of one launch (120)"
@@ -247,7 +255,8 @@ def main() -> int:
     parser.add_argument("--logs", type=Path, metavar="FOLDER", help="keep what each sample printed")
     options = parser.parse_args()
     root = options.asc_devkit.resolve()
-    chosen = [sample for sample in samples(root, options.arch) if re.search(options.only, sample.name)]
+    chosen = [one for one in samples(root, options.arch, options.api) if re.search(options.only, one.name)]
+    chosen = chosen[options.skip :]
     if options.list:
         for sample in chosen:
             print(sample.name, *sample.commands, sep="\n    ")

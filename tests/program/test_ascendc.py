@@ -17,6 +17,7 @@ from insight_trace.model import CoreType, Kernel
 from insight_trace.program import tiling_library
 from insight_trace.program.compile import with_workspaces
 from insight_trace.program.core_kinds import Reach, held_by, infer, vector_cores
+from insight_trace.program.on_chip_arrays import with_on_chip_arrays
 from insight_trace.program.specialisations import as_overloads, as_partial
 from insight_trace.simulate.embedded import ascendc
 from tests.simulate import dispatching
@@ -149,6 +150,26 @@ def test_the_commands_of_a_readme_are_those_of_its_first_build(tmp_path: Path) -
     )
     found = ascendc_coverage.commands(page, "dav-2201")
     assert found == ("N=1", "cmake -DCMAKE_ASC_ARCHITECTURES=dav-2201 ..;make;", "./demo")
+
+
+def test_an_array_in_a_memory_of_the_core_is_a_place_there_and_every_other_such_word_goes() -> None:
+    ub = "__attribute__((insight_trace_in_UB))"
+    text = (
+        f"{ub} float outside[4];\nvoid f({ub} float *x, {ub} half *lists[4]) {{\n    {ub} float a[N / 2];\n"
+        f"    {ub} std::pair<int, int>\n        b[2][3];\n    {ub} float *c[4];\n    g(({ub} float *)a);\n}}\n"
+    )
+    made = with_on_chip_arrays(text)
+    assert "insight_trace_in" not in made
+    assert made.count("\n") == text.count("\n")
+    places = re.findall(
+        r"(\S.*?) \(&(\w+)\)(\[.*\]) = ::insight_trace::on_chip_array<(.*)>\(.*Space::(\w+), \d+u\);", made
+    )
+    assert places == [
+        ("float", "a", "[N / 2]", "float[N / 2]", "UB"),
+        ("std::pair<int, int>", "b", "[2][3]", "std::pair<int, int>[2][3]", "UB"),
+    ]
+    assert " float *c[4];" in made
+    assert made.startswith(" float outside[4];")
 
 
 @pytest.mark.parametrize("matmul", [True, False])

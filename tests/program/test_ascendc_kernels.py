@@ -475,3 +475,70 @@ def test_a_plain_number_is_a_half_where_a_tensor_could_stand(made) -> None:
     bits, x = RNG.integers(0, 256, 32).astype(np.uint8), np.zeros(256, np.float16)
     made(CHOSEN, "chosen")(x, bits, 256)
     np.testing.assert_array_equal(x, np.where(np.unpackbits(bits, bitorder="little"), 0.5, 1.0))
+
+
+# A part of a matrix in boxes: columns of boxes have one step in global memory and another in L1.
+BOXES = """
+extern "C" __global__ __aicore__ void part(__gm__ half *x, __gm__ half *y) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    if ASCEND_IS_AIC {
+        AscendC::GlobalTensor<half> from;
+        from.SetGlobalBuffer(x, 25 * 256);
+        LocalTensor<half> boxes(AscendC::TPosition::A1, 0, 9 * 256);
+        AscendC::LoadData2DParamsV2 which;
+        which.mStartPosition = 2;
+        which.kStartPosition = 2;
+        which.mStep = 2;
+        which.kStep = 3;
+        which.srcStride = 5;
+        which.dstStride = 3;
+        AscendC::LoadData(boxes, from, which);
+        AscendC::SetFlag<AscendC::HardEvent::MTE2_MTE3>(EVENT_ID0);
+        AscendC::WaitFlag<AscendC::HardEvent::MTE2_MTE3>(EVENT_ID0);
+        copy_cbuf_to_gm(y, (__cbuf__ half *)boxes.GetPhyAddr(), 0, 3, 32, 16, 0);
+    }
+}
+"""
+
+
+def test_a_part_of_a_matrix_in_boxes_comes_from_global_memory_on_the_950(made) -> None:
+    """The vendor's page of LoadData2DParamsV2 has this as its example."""
+    x, y = RNG.integers(-99, 100, (5, 5, 256)).astype(np.float16), np.zeros((3, 2, 256), np.float16)
+    made(BOXES, "part", "a5")(x, y)
+    np.testing.assert_array_equal(y, x[2:5, 2:4])
+
+
+# Arrays that the compiler finds room for in UB, also again in every turn of a loop, beside tensors of the library.
+ARRAYS = """
+extern "C" __global__ __aicore__ void sums(__gm__ float *x, __gm__ float *y, uint32_t turns) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    AscendC::LocalMemAllocator<AscendC::Hardware::UB> room;
+    LocalTensor<float> sum = room.Alloc<float, 64>();
+    AscendC::Duplicate(sum, 0.0f, 64);
+    AscendC::GlobalTensor<float> from, to;
+    from.SetGlobalBuffer(x);
+    to.SetGlobalBuffer(y);
+    for (uint32_t i = 0; i < turns; ++i) {
+        __ubuf__ float part[64];
+        __ubuf__ float twice[2][64];
+        static_assert(sizeof(twice) == 512);
+        LocalTensor<float> a(AscendC::TPosition::VECIN, uint32_t((uint64_t)part & 0xfffff), 64);
+        LocalTensor<float> b(AscendC::TPosition::VECCALC, uint32_t((uint64_t)twice[1] & 0xfffff), 64);
+        AscendC::DataCopy(a, from[i * 64], 64);
+        AscendC::PipeBarrier<PIPE_ALL>();
+        AscendC::Add(b, a, a, 64);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Add(sum, sum, b, 64);
+        AscendC::PipeBarrier<PIPE_ALL>();
+    }
+    AscendC::DataCopy(to, sum, 64);
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_arrays_that_a_kernel_declares_in_ub_lie_there(made, target: str) -> None:
+    turns = 200  # all of them would not fit
+    x, y = RNG.integers(-9, 10, (turns, 64)).astype(np.float32), np.zeros(64, np.float32)
+    made(ARRAYS, "sums", target)(x, y, turns)
+    np.testing.assert_array_equal(y, 2 * x.sum(0))

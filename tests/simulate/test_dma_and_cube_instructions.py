@@ -364,3 +364,60 @@ def test_a_copy_of_many_dimensions_moves_pads_and_turns(tmp_path: Path, case: st
     slots = [_X, np.zeros(want.shape, np.float32)]
     done = run([Kernel("nd", source, CoreType.AIV)], slots, [1], target="a5")
     np.testing.assert_array_equal(np.asarray(outputs(done)[1]), want)
+
+
+def test_of_four_elements_along_k_a_sparse_product_takes_the_two_that_are_chosen(tmp_path: Path) -> None:
+    """Two bits for each element of the right side, 16 lines of 32 to a box; a second one before the first is the first."""
+    m, k, n = 32, 128, 32
+    a, b = RNG.integers(-9, 10, (m, k)).astype(np.int8), RNG.integers(-9, 10, (k // 2, n)).astype(np.int8)
+    choices = RNG.integers(0, 3, (k // 2, n))
+    four = 4 * np.arange(k // 4)[:, None]
+    first, second = four + choices[::2], four + np.maximum(choices[::2], 1 + choices[1::2])
+    want = np.zeros((m, n), np.int32)
+    for column in range(n):
+        taken = a[:, np.stack([first[:, column], second[:, column]], 1).ravel()].astype(np.int32)
+        want[:, column] = taken @ b[:, column].astype(np.int32)
+
+    def in_boxes(lines: NDArray[Any], width: int) -> NDArray[Any]:  # columns of the right side are lines
+        return lines.reshape(n // 16, 16, -1, width).transpose(2, 0, 1, 3).reshape(-1, 32)
+
+    bits = (choices.T.reshape(n, -1, 4) << 2 * np.arange(4)).sum(2).astype(np.int8)
+    body = f"""\
+    auto *l1 = (__cbuf__ int8_t *)0x0, *dense = (__cbuf__ int8_t *)0x10000, *chosen = (__cbuf__ int8_t *)0x20000;
+    auto *a = (__ca__ int8_t *)0x0;
+    auto *b = (__cb__ int8_t *)0x800;
+    auto *c = (__cc__ int32_t *)0x0;
+    copy_gm_to_cbuf_multi_nd2nz_b8(l1, (__gm__ int8_t *)data_in(args, 0), 0, 1, {m}, {k}, 0, {k}, {m}, 1, 0);
+    copy_gm_to_cbuf(dense, (__gm__ int8_t *)data_in(args, 1), 0, 1, 64, 0, 0, PAD_NONE);
+    copy_gm_to_cbuf(chosen, (__gm__ int8_t *)data_in(args, 2), 0, 1, 16, 0, 0, PAD_NONE);
+    set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+    for (int i = 0; i < {m // 16}; ++i)
+        load_cbuf_to_ca(a + i * {16 * k}, l1 + i * 512, 0, {k // 32}, {m // 16}, 0, 0, false, __cce_scalar::inc);
+    auto *both = (__cbuf__ int8_t *)((uint64_t)dense & 0xffffffff | (uint64_t)chosen << 32);
+    load_cbuf_to_cb_sp(b + 512, both, 1, 3);
+    load_cbuf_to_cb_sp(b, both, 0, 1);
+    set_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
+    wait_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
+    mad_sp(c, a, b, {m}, {k}, {n}, 0, false, true);
+    set_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
+    wait_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
+    set_nd_para(1);
+    copy_matrix_cc_to_gm((__gm__ int32_t *)data_in(args, 3), c, 0, {n}, {m}, {n}, {m}, 0, NoQuant, 0, false, true);"""
+    slots = [a, in_boxes(b.T.copy(), 32), in_boxes(bits, 8), np.zeros((m, n), np.int32)]
+    np.testing.assert_array_equal(_run(tmp_path, body, slots, CoreType.AIC, 3), want)
+
+
+@pytest.mark.parametrize("down", [False, True], ids=["up", "down"])
+def test_boxes_come_from_global_memory_one_by_one(tmp_path: Path, down: bool) -> None:
+    """Every other box of what lies there, from the third one on, with a box between two of them in L1."""
+    boxes = RNG.integers(0, 100, (12, 512)).astype(np.int8)
+    body = f"""\
+    auto *l1 = (__cbuf__ int8_t *)0x400;
+    auto *from = (__gm__ int8_t *)data_in(args, 0);
+    load_gm_to_cbuf(l1, from, {9 if down else 2}, 4, 2, 1, 0, __cce_scalar::{"dec" if down else "inc"});
+    set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0);
+    copy_cbuf_to_gm((__gm__ int8_t *)data_in(args, 1), l1, 0, 4, 16, 16, 0);"""
+    found = _run(tmp_path, body, [boxes, np.zeros((4, 512), np.int8)], CoreType.AIC, 1)
+    np.testing.assert_array_equal(found, boxes[[9, 7, 5, 3] if down else [2, 4, 6, 8]])

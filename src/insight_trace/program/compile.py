@@ -26,6 +26,7 @@ from insight_trace.program.core_kinds import (
     vector_cores,
 )
 from insight_trace.program.launches import LaunchSite, rewrite_launches
+from insight_trace.program.on_chip_arrays import with_on_chip_arrays
 from insight_trace.program.specialisations import as_overloads, as_partial
 from insight_trace.scratch import scratch_folder
 from insight_trace.simulate.embedded import ascendc, compiled_from
@@ -105,6 +106,7 @@ def preprocess(
     text = made.read_text(encoding="utf-8", errors="surrogateescape")
     defines = line.preprocessor if is_ascendc(toolchain, line, source) else ()
     text = as_overloads(as_partial(with_workspaces(_SIDE_OF_A_FUNCTION.sub("", text), defines)))
+    text = with_on_chip_arrays(text)
     text = beside_the_c_library(_TRAP.sub("::trap()", text))
     text = _TYPES_OF_ITS_OWN.sub(lambda found: "\n" * found[0].count("\n"), text)
     if not rule.is_file():

@@ -15,7 +15,7 @@ void insight_trace::engine::perform(Core &core, Raw which, const uint64_t *value
     constexpr void (*kBodies[])(Core &, const uint64_t *) = {
         raw_copy,     raw_fill,        raw_vector,      raw_to_boxes,   raw_load_boxes,
         raw_multiply, raw_fixpipe,     raw_load_image,  raw_load_table, raw_merge,
-        raw_matrices, raw_load_matrix, raw_load_scales, raw_nd_copy};
+        raw_matrices, raw_load_matrix, raw_load_scales, raw_nd_copy,    raw_load_sparse};
     kBodies[static_cast<int>(which)](core, values);
 }
 

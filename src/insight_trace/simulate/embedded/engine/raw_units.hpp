@@ -18,6 +18,7 @@ void raw_load_image(Core &core, const uint64_t *values);
 void raw_matrices(Core &core, const uint64_t *values);
 void raw_load_matrix(Core &core, const uint64_t *values);
 void raw_load_scales(Core &core, const uint64_t *values);
+void raw_load_sparse(Core &core, const uint64_t *values);
 void raw_load_table(Core &core, const uint64_t *values);
 
 } // namespace insight_trace::engine

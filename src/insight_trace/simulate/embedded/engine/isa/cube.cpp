@@ -316,6 +316,27 @@ void raw_load_boxes(Core &core, const uint64_t *v) {
     core.move(instr, Type::U8, there, here, boxes, boxes * square);
 }
 
+// Boxes of bytes one after the other, and which two of four elements along k theirs are: two bits for each,
+// in a memory of its own that a quarter of the address in L0B stands for, as it has a quarter of the size.
+void raw_load_sparse(Core &core, const uint64_t *v) {
+    constexpr int64_t kChoices = kBox / 4;
+    const uint64_t to = offset_in(core, Space::L0B, v[0]), index = to / 4,
+                   from = offset_in(core, Space::L1, v[1] & 0xffffffffu) + v[2] * kBox,
+                   chosen = offset_in(core, Space::L1, v[1] >> 32) + v[2] * kChoices;
+    const int64_t boxes = int64_t(v[3]), bytes = boxes * kBox, more = boxes * kChoices;
+    if (boxes <= 0) return;
+    if (core.computes) {
+        memcpy(core.local(Space::L0B, to, uint64_t(bytes)), core.local(Space::L1, from, uint64_t(bytes)),
+               size_t(bytes));
+        memcpy(core.local(Space::ScaleRight, index, uint64_t(more)),
+               core.local(Space::L1, chosen, uint64_t(more)), size_t(more));
+    }
+    core.also(kReads, Space::L1, Type::U8, lines_at(chosen, 1, 0, more));
+    core.also(kWrites, Space::ScaleRight, Type::U8, lines_at(index, 1, 0, more));
+    core.move(Instr::LOAD_L1_TO_L0B_2D, Type::U8, lines_at(to, 1, 0, bytes), lines_at(from, 1, 0, bytes),
+              boxes, bytes);
+}
+
 void raw_multiply(Core &core, const uint64_t *v) {
     const int64_t m = int64_t(v[3]), k = int64_t(v[4]), n = int64_t(v[5]);
     const Type type = static_cast<Type>(v[6] & 0xff);
@@ -340,6 +361,17 @@ void raw_multiply(Core &core, const uint64_t *v) {
                             from_bias,
                             boxed(Space::L0A, Type::I8, left, m, k / 2, !core.register_based(), 1, 512),
                             boxed(Space::L0B, Type::I8, right, k / 2, n, true, 2, 512));
+        return core.use_unit_flag(0);
+    }
+    if (v[7] & kSparse) {
+        if (m == 1) core.unsupported("mad_sp of one row (GEMV)");
+        if (k % 4) core.unsupported("mad_sp with %lld elements along k, which are no fours", (long long)k);
+        multiply_sparse(core, c,
+                        adds        ? &c
+                        : from_bias ? &bias
+                                    : nullptr,
+                        from_bias, boxed(Space::L0A, type, left, m, k, true, 1, 512),
+                        boxed(Space::L0B, type, right, k / 2, n, true, 2, 512), right / 4);
         return core.use_unit_flag(0);
     }
     if (v[7] & kScaled) {

@@ -253,4 +253,46 @@ void multiply_half_bytes(Core &core, const TileRef &c, const TileRef *added, boo
                   part_of(b, 0, 0, pairs, n));
 }
 
+void multiply_sparse(Core &core, const TileRef &c, const TileRef *added, bool added_is_row, const TileRef &a,
+                     const TileRef &b, uint64_t choices) {
+    const int64_t m = a.valid_rows, k = a.valid_cols, half = b.valid_rows, n = b.valid_cols;
+    const int64_t wide = b.cols / 16, of_box = 128; // bytes of choices that go with a box
+    const int64_t bytes = b.rows / 32 * wide * of_box;
+    if (core.computes) {
+        const uint8_t *chosen = core.local(Space::ScaleRight, choices, uint64_t(bytes));
+        const int64_t panels = (n + kPanel - 1) / kPanel;
+        static thread_local std::vector<int32_t> left, dense, right, sum;
+        left_rows(core, a, m, k, left);
+        right_panels(core, b, half, n, dense);
+        right.assign(size_t(panels * kPanel * k), 0);
+        for (int64_t i = 0; i < half; i += 2)
+            for (int64_t j = 0; j < n; ++j) {
+                // boxes in rows; in one 16 lines of 32 elements, each with two bits
+                const int64_t at = (i / 32 * wide + j / 16) * of_box + j % 16 * 8 + i % 32 / 4;
+                const int64_t first = chosen[at] >> i % 4 * 2 & 3, behind = chosen[at] >> (i % 4 * 2 + 2) & 3;
+                if (first == 3 || behind == 3)
+                    core.kernel_error(
+                        "mad_sp: a choice of column %lld is 3, which there is not: of four elements "
+                        "the first one is 0 to 2 and the second one that and 1",
+                        (long long)j);
+                // a second one before the first is the first again
+                const int64_t second = std::max(first, 1 + behind), panel = j / kPanel, lane = j % kPanel;
+                const int32_t *from = &dense[size_t((panel * half + i) * kPanel + lane)];
+                int32_t *to = &right[size_t((panel * k + 2 * i) * kPanel + lane)];
+                to[first * kPanel] += from[0];
+                to[second * kPanel] += from[kPanel];
+            }
+        sum.resize(size_t(panels * kPanel * m));
+        multiply_panels(unsigned_of(left), unsigned_of(right), unsigned_of(sum), m, k, panels);
+        store_sum(core, c, added, added_is_row, sum, m, n);
+    }
+    if (added)
+        core.also(kReads, added->space, added->type,
+                  added_is_row ? part_of(*added, 0, 0, 1, n) : part_of(*added, 0, 0, m, n));
+    core.also(kReads, Space::ScaleRight, Type::U8, lines_at(choices, 1, 0, bytes));
+    // what is chosen is multiplied as always: half as many steps along k
+    core.multiply(a.type, m, half, n, part_of(c, 0, 0, m, n), part_of(a, 0, 0, m, k),
+                  part_of(b, 0, 0, half, n));
+}
+
 } // namespace insight_trace::engine

@@ -13,6 +13,9 @@ void multiply_tiles(Core &core, const TileRef &c, const TileRef *added, bool add
 // The same of integers of four bits: a and b are tiles of bytes, each with two of them along k.
 void multiply_half_bytes(Core &core, const TileRef &c, const TileRef *added, bool added_is_row,
                          const TileRef &a, const TileRef &b);
+// The same of bytes, where `b` has two of four elements along k, and at `choices` in ScaleRight which ones.
+void multiply_sparse(Core &core, const TileRef &c, const TileRef *added, bool added_is_row, const TileRef &a,
+                     const TileRef &b, uint64_t choices);
 // Narrow floats with one power of two for every 32 of them along k.
 bool has_scaled_products(Type type);
 void multiply_scaled_tiles(Core &core, const TileRef &c, const TileRef *added, bool added_is_row,

@@ -165,9 +165,10 @@ enum class Raw : uint16_t {
     LoadScales, // 950: scale space, dst, src, first row and column and how many of groups (4), steps (2)
     NdCopy,     // 950, GM to UB: dst, src, counts of five dimensions, padding before and behind the first, 1
                 // where padding is constant, element bytes
+    LoadSparse, // to L0B: dst, src (in its high half the choices), first box, boxes
 };
 constexpr uint32_t raw_values(Raw which) {
-    constexpr uint32_t counts[] = {13, 7, 13, 11, 13, 8, 8, 6, 8, 8, 8, 11, 9, 11};
+    constexpr uint32_t counts[] = {13, 7, 13, 11, 13, 8, 8, 6, 8, 8, 8, 11, 9, 11, 4};
     return counts[static_cast<int>(which)];
 }
 // What a copy does with the rest of a block: nothing, or fills it up.
@@ -175,7 +176,8 @@ constexpr uint32_t raw_values(Raw which) {
 enum class Filling : uint8_t { None, Aligned, Looped, LoopedPadded };
 // Bits of a product: its unit flag, K in whole steps of 16, what it starts from.
 constexpr uint64_t kUnitFlagBits = 3, kWholeSteps = 4, kFromBias = 8, kFromZero = 16, kNoRow = 32,
-                   kScaled = 64; // 950: a row is a matrix of one row; factors for groups of 32 elements
+                   kScaled = 64, // 950: a row is a matrix of one row; factors for groups of 32 elements
+    kSparse = 128;               // of four elements along k two are chosen
 // Of the way out to UB: to both vector cores, half of the rows or of the columns each; else to the second.
 constexpr uint64_t kSplitRows = 1, kSplitColumns = 2, kSecondCore = 4;
 

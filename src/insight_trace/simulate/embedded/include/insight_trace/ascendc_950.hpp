@@ -159,16 +159,50 @@ inline void vmulscvt(D &&dst, A &&src, V value, const vector_bool &mask, P part)
     vcvt(dst, product, mask, ROUND_A, part);
 }
 
+// A part of a matrix in boxes of 16 rows by 32 bytes, in columns of boxes, from global memory into L1. The
+// step from one column to the next there, in boxes, stands in a register.
+inline void set_mte2_src_para(uint64_t word, INSIGHT_TRACE_AT) {
+    insight_trace::set_register(insight_trace::Spr::MTE2_SRC_PARA, word, insight_trace::PipeId::MTE2, at);
+}
+#define INSIGHT_TRACE_LOAD_PART(name)                                                                        \
+    template <class D, class S>                                                                              \
+    inline void name(D *dst, S *src, uint32_t row, uint32_t col, uint16_t dst_step, uint16_t rows,           \
+                     uint16_t cols, uint8_t, uint8_t unpacks, uint8_t, INSIGHT_TRACE_AT) {                   \
+        using namespace insight_trace;                                                                       \
+        constexpr int64_t kBox = 512;                                                                        \
+        if (unpacks) not_modelled(#name " that decompresses", at);                                           \
+        const auto step =                                                                                    \
+            static_cast<int32_t>(INSIGHT_TRACE_CALL(GetSpr, ::insight_trace::Spr::MTE2_SRC_PARA, 0, 0));     \
+        auto *first = (uint8_t *)src + (int64_t(col) * step + row) * kBox;                                   \
+        raw_copy(Space::L1, dst, Space::GM, first, cols, uint64_t(rows *kBox), uint64_t(dst_step *kBox),     \
+                 uint64_t(step *kBox), at);                                                                  \
+    }
+INSIGHT_TRACE_LOAD_PART(load_gm_to_cbuf_2dv2)
+INSIGHT_TRACE_LOAD_PART(load_gm_to_cbuf_2dv2_s4)
+#undef INSIGHT_TRACE_LOAD_PART
+
+// What the headers of the C API name beside.
+inline void set_pad_val_outtoub(uint32_t value, INSIGHT_TRACE_AT) { set_mov_pad_val(value, at); }
+inline void set_quant_post(uint64_t) {} // what reads these two is refused where it is asked for
+inline void set_relu_alpha(uint64_t) {}
+// Whole blocks of 32 bytes, or padding in every block; how far several pieces lie apart is not published.
+inline void copy_gm_to_cbuf_v2(void *dst, void *src, uint8_t, uint32_t pieces, uint32_t length,
+                               uint8_t padding, uint8_t, uint64_t, uint32_t, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    if (padding || pieces > 1) not_modelled("copy_gm_to_cbuf_v2 of several pieces or with padding", at);
+    raw_copy(Space::L1, dst, Space::GM, src, pieces, length * kBlock, length * kBlock, length * kBlock, at);
+}
+
 // --- what is not modelled: a kernel that comes to it ends with its name and line
 #define INSIGHT_TRACE_REFUSED(name)                                                                          \
     template <class... T> inline void name(T...) {                                                           \
         ::insight_trace::not_modelled(#name " is not modelled", ::insight_trace::Site{});                    \
     }
-INSIGHT_TRACE_REFUSED(set_mte2_src_para)
 INSIGHT_TRACE_REFUSED(ldva)
 INSIGHT_TRACE_REFUSED(broadcast_ub_to_cc)
 INSIGHT_TRACE_REFUSED(create_cbuf_matrix_bf16)
-INSIGHT_TRACE_REFUSED(load_gm_to_cbuf_2dv2)
-INSIGHT_TRACE_REFUSED(load_gm_to_cbuf_2dv2_s4)
 INSIGHT_TRACE_REFUSED(dci)
+INSIGHT_TRACE_REFUSED(copy_matrix_cc_to_cbuf_s4)
+INSIGHT_TRACE_REFUSED(copy_matrix_cc_to_gm_s4)
+INSIGHT_TRACE_REFUSED(copy_matrix_cc_to_ub_s4)
 #undef INSIGHT_TRACE_REFUSED

@@ -44,6 +44,50 @@ inline constexpr To on_chip_cast(From &&from, INSIGHT_TRACE_AT) {
     else
         return reinterpret_cast<To>(from);
 }
+
+// Arrays that a kernel declares in a memory of its core (`__ubuf__ float x[64];`). Their places are counted
+// down from the end of the memory, in UB from what the library keeps for itself: its tensors are counted up
+// from the start. The tables of the fixpipe and of the bias, whose addresses have fewer bits, are filled from
+// the start.
+struct OnChipArray {
+    uint32_t key, offset, bytes; // the key of its declaration
+    Space space;
+};
+inline __attribute__((section("insight_trace_block_local"))) OnChipArray on_chip_arrays[96] = {};
+
+inline uint64_t on_chip_place(Space space, uint64_t bytes, uint32_t key, Site at) {
+    const bool table = space == Space::Bias || space == Space::Scaling;
+    const uint64_t unit = space == Space::UB || space == Space::L1 ? 32 : space == Space::L0C ? 1024 : 512;
+    const uint64_t size = space == Space::UB    ? PTO_UBUF_SIZE_BYTES - (8 << 10)
+                          : space == Space::L1  ? PTO_CBUF_SIZE_BYTES
+                          : space == Space::L0C ? PTO_L0C_SIZE_BYTES
+                          : table               ? 4 << 10
+                                                : PTO_L0A_SIZE_BYTES;
+    uint64_t used = 0; // from the end or from the start
+    for (OnChipArray &one : on_chip_arrays) {
+        if (one.bytes == 0) {
+            const uint64_t taken = (used + bytes + unit - 1) / unit * unit;
+            if (taken > size) break;
+            one = {key, uint32_t(table ? used : size - taken), uint32_t(bytes), space};
+        } else if (one.key != key || one.bytes != bytes || one.space != space) {
+            if (one.space == space)
+                used = table ? (one.offset + one.bytes + unit - 1) / unit * unit : size - one.offset;
+            continue;
+        }
+#if defined(__DAV_VEC__)
+        return space == Space::UB ? one.offset + INSIGHT_TRACE_CALL(LocalBase, Space::UB, 1, 0) : one.offset;
+#else
+        return one.offset;
+#endif
+    }
+    insight_trace_intrinsic(
+        Intrinsic::Unsupported,
+        reinterpret_cast<uint64_t>("arrays in a memory of the core that are more than it holds"), 0, 0, at);
+    return 0;
+}
+template <class Array> inline Array &on_chip_array(Space space, uint32_t key, INSIGHT_TRACE_AT) {
+    return *reinterpret_cast<Array *>(on_chip_place(space, sizeof(Array), key, at));
+}
 } // namespace insight_trace
 
 // --- registers and hints without a meaning for values here

@@ -104,6 +104,23 @@ using __asc_aicore::asc_mark_stamp;
 
 #include "utils/debug/asc_assert.h"
 using __asc_aicore::__assert_fail_msg; // the device compiler finds it without its namespace
+#if !defined(__INSIGHT_TRACE_HOST__)
+// Arrays in a memory of the core get their places from program/on_chip_arrays.py.
+#undef __ubuf__
+#undef __cbuf__
+#undef __ca__
+#undef __cb__
+#undef __cc__
+#undef __fbuf__
+#undef __biasbuf__
+#define __ubuf__    __attribute__((insight_trace_in_UB))
+#define __cbuf__    __attribute__((insight_trace_in_L1))
+#define __ca__      __attribute__((insight_trace_in_L0A))
+#define __cb__      __attribute__((insight_trace_in_L0B))
+#define __cc__      __attribute__((insight_trace_in_L0C))
+#define __fbuf__    __attribute__((insight_trace_in_Scaling))
+#define __biasbuf__ __attribute__((insight_trace_in_Bias))
+#endif
 #if defined(__INSIGHT_TRACE_HOST__)
 // Kernels are read as device code on the host, too; what follows is host code.
 #undef __NPU_DEVICE__

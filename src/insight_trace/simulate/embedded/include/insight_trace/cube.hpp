@@ -159,6 +159,25 @@ inline void load_cbuf_to_cb_transpose_s4(void *dst, void *src, uint16_t first, u
 #endif
 #endif
 
+#if !defined(PTO_NPU_ARCH_A5)
+// Boxes of global memory into L1: `step` from one to the next there, `gap` behind each in L1.
+template <class T, class Mode>
+inline void load_gm_to_cbuf(T *dst, T *src, uint16_t first, uint8_t boxes, uint16_t step, uint16_t gap,
+                            uint8_t, Mode mode, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    constexpr int64_t kBox = 512;
+    raw_copy(Space::L1, dst, Space::GM, reinterpret_cast<uint8_t *>(src) + first * kBox, boxes, kBox,
+             uint64_t((gap + 1) * kBox), uint64_t((int(mode) == 1 ? -1 : 1) * step * kBox), at);
+}
+// Boxes of bytes, and which two of four elements along k each pair of them goes with: a quarter as many
+// bytes.
+inline void load_cbuf_to_cb_sp(int8_t *dst, int8_t *both, uint16_t first, uint8_t boxes, INSIGHT_TRACE_AT) {
+    const uint64_t values[] = {reinterpret_cast<uint64_t>(dst), reinterpret_cast<uint64_t>(both), first,
+                               boxes};
+    insight_trace_raw(insight_trace::Raw::LoadSparse, values, at);
+}
+#endif
+
 // --- images: a window goes over one, and every place of it is a row
 inline void set_fmatrix(uint64_t word, INSIGHT_TRACE_AT) {
     insight_trace::set_register(insight_trace::Spr::FMATRIX, word, insight_trace::PipeId::MTE1, at);
@@ -252,6 +271,21 @@ inline void mad_s4(C *acc, void *left, void *right, uint16_t m, uint16_t k, uint
                                n,
                                uint64_t(Type::I4) | uint64_t(Type::I4) << 8,
                                (unit_flag & kUnitFlagBits) | (from_bias ? kFromBias : 0) |
+                                   (from_zero ? kFromZero : 0)};
+    insight_trace_raw(Raw::Multiply, values, at);
+}
+// By bytes of which two of four along k are there; the others of the left side are left out.
+inline void mad_sp(int32_t *acc, int8_t *left, int8_t *right, uint16_t m, uint16_t k, uint16_t n,
+                   uint8_t unit_flag, bool from_bias, bool from_zero, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    const uint64_t values[] = {reinterpret_cast<uint64_t>(acc),
+                               reinterpret_cast<uint64_t>(left),
+                               reinterpret_cast<uint64_t>(right),
+                               m,
+                               k,
+                               n,
+                               uint64_t(Type::I8) | uint64_t(Type::I8) << 8,
+                               (unit_flag & kUnitFlagBits) | kSparse | (from_bias ? kFromBias : 0) |
                                    (from_zero ? kFromZero : 0)};
     insight_trace_raw(Raw::Multiply, values, at);
 }

@@ -239,6 +239,12 @@ struct ConversionOptions {
         insight_trace::register_call<INSIGHT_TRACE_ELEMENTS(D, A)>(                                          \
             INSIGHT_TRACE_REGISTER_ROW(name), INSIGHT_TRACE_BYTES(dst), INSIGHT_TRACE_BYTES(a), nullptr,     \
             nullptr, {0, {uint8_t(half)}, 0});                                                               \
+    }                                                                                                        \
+    template <class D, class A, INSIGHT_TRACE_REGISTERS(D)>                                                  \
+    inline void name(D &&dst, A &&a, insight_trace::Half half, insight_trace::Merging mode) {                \
+        if (mode == insight_trace::Merging::Merging)                                                         \
+            insight_trace::not_modelled(#name " that keeps the other half", insight_trace::Site{});          \
+        name(dst, a, half);                                                                                  \
     }
 #define INSIGHT_TRACE_REGISTER_Squeeze(name)                                                                 \
     template <class D, class A, INSIGHT_TRACE_REGISTERS(D)>                                                  \
@@ -484,6 +490,12 @@ INSIGHT_TRACE_GATHER(vgather2_bc)
 INSIGHT_TRACE_GATHER(vgatherb)
 INSIGHT_TRACE_GATHER(vscatter)
 #undef INSIGHT_TRACE_GATHER
+template <class R, class P, class I, INSIGHT_TRACE_REGISTERS(R)>
+inline void vgatherb(R &&reg, P &&base, I &&index) {
+    vector_bool all;
+    for (uint64_t &bits : all.bits) bits = ~uint64_t(0);
+    vgatherb(reg, base, index, all);
+}
 // Offsets in bytes.
 namespace insight_trace {
 template <class D> constexpr Dist predicate_dist(D dist) {

@@ -163,15 +163,15 @@ inline uint64_t way_out_second(uint16_t from_stride, uint8_t clip, uint8_t unit_
 }
 } // namespace insight_trace
 #define INSIGHT_TRACE_WAY_OUT(name, SPACE)                                                                   \
-    template <class D, class S>                                                                              \
+    template <class D, class S, class Post>                                                                  \
     inline void name(D *dst, S *acc, uint8_t, uint16_t cols, uint16_t rows, uint32_t to_stride,              \
                      uint16_t from_stride, uint8_t, uint8_t clip, uint8_t unit_flag, uint64_t mode,          \
-                     uint8_t relu, bool splits, bool to_rows, uint64_t post, uint8_t relu_post,              \
-                     bool clip_post, bool loops, uint8_t with, bool antiquant, bool merges, bool pads,       \
-                     bool winograd, bool spreads, bool to_columns, INSIGHT_TRACE_AT) {                       \
+                     uint8_t relu, bool splits, bool to_rows, Post post, uint8_t relu_post, bool clip_post,  \
+                     bool loops, uint8_t with, bool antiquant, bool merges, bool pads, bool winograd,        \
+                     bool spreads, bool to_columns, INSIGHT_TRACE_AT) {                                      \
         using namespace insight_trace;                                                                       \
-        const bool refused = post || relu_post || clip_post || loops || with || antiquant || merges ||       \
-                             pads || winograd || spreads;                                                    \
+        const bool refused = uint64_t(post) || relu_post || clip_post || loops || with || antiquant ||       \
+                             merges || pads || winograd || spreads;                                          \
         way_out(Space::SPACE, dst, acc, way_out_first(cols, rows, to_stride),                                \
                 way_out_second(from_stride, clip, unit_flag, mode, relu, splits, to_rows, refused,           \
                                to_columns, at),                                                              \
@@ -180,16 +180,16 @@ inline uint64_t way_out_second(uint16_t from_stride, uint8_t clip, uint8_t unit_
 INSIGHT_TRACE_WAY_OUT(copy_matrix_cc_to_cbuf, L1)
 INSIGHT_TRACE_WAY_OUT(copy_matrix_cc_to_gm, GM)
 #undef INSIGHT_TRACE_WAY_OUT
-template <class D, class S>
+template <class D, class S, class Post>
 inline void copy_matrix_cc_to_ub(D *dst, S *acc, uint8_t, uint16_t cols, uint16_t rows, uint32_t to_stride,
                                  uint16_t from_stride, uint8_t both, bool second, uint8_t clip,
                                  uint8_t unit_flag, uint64_t mode, uint8_t relu, bool splits, bool to_rows,
-                                 uint64_t post, uint8_t relu_post, bool clip_post, bool loops, uint8_t with,
+                                 Post post, uint8_t relu_post, bool clip_post, bool loops, uint8_t with,
                                  bool antiquant, bool merges, bool pads, bool winograd, bool spreads,
                                  bool to_columns, INSIGHT_TRACE_AT) {
     using namespace insight_trace;
-    const bool refused =
-        post || relu_post || clip_post || loops || with || antiquant || merges || pads || winograd || spreads;
+    const bool refused = uint64_t(post) || relu_post || clip_post || loops || with || antiquant || merges ||
+                         pads || winograd || spreads;
     way_out(
         Space::UB, dst, acc, way_out_first(cols, rows, to_stride),
         way_out_second(from_stride, clip, unit_flag, mode, relu, splits, to_rows, refused, to_columns, at),
@@ -236,4 +236,19 @@ template <class... Argument> inline void printf(const char *text, Argument...) {
 INSIGHT_TRACE_ATOMIC(atomicAdd, T(old + value))
 INSIGHT_TRACE_ATOMIC(atomicMax, old < value ? value : old)
 INSIGHT_TRACE_ATOMIC(atomicMin, value < old ? value : old)
+INSIGHT_TRACE_ATOMIC(atomicSub, T(old - value))
+INSIGHT_TRACE_ATOMIC(atomicExch, value)
+INSIGHT_TRACE_ATOMIC(atomicAnd, T(old &value))
+INSIGHT_TRACE_ATOMIC(atomicOr, T(old | value))
+INSIGHT_TRACE_ATOMIC(atomicXOr, T(old ^ value))
+INSIGHT_TRACE_ATOMIC(atomicInc, old >= value ? T(0) : T(old + 1)) // up to a number and round again
+INSIGHT_TRACE_ATOMIC(atomicDec, old == 0 || old > value ? value : T(old - 1)) // and down again
 #undef INSIGHT_TRACE_ATOMIC
+template <class T>
+inline T atomicCAS(T *place, std::common_type_t<T> compare, std::common_type_t<T> value, INSIGHT_TRACE_AT) {
+    using namespace insight_trace;
+    const T old = bits_value<T>(INSIGHT_TRACE_CALL(LoadDev, place, sizeof(T), 0));
+    if (old == compare && value_bits(old) != value_bits(value))
+        INSIGHT_TRACE_CALL(StoreDev, place, sizeof(T), value_bits(value));
+    return old;
+}

@@ -278,6 +278,13 @@ inline void vector_call(VectorRow row, D *dst, A *src0, uint64_t src1, uint64_t 
                                    lengths,                                                                  \
                                    how};                                                                     \
         insight_trace_raw(insight_trace::Raw::Merge, values, at);                                            \
+    }                                                                                                        \
+    template <class T>                                                                                       \
+    inline void name(T *dst, T **lists, uint8_t repeats, uint16_t first, uint16_t second, uint16_t third,    \
+                     uint16_t fourth, bool stops, uint8_t valid, INSIGHT_TRACE_AT) {                         \
+        name(dst, lists,                                                                                     \
+             uint64_t(first) | uint64_t(second) << 16 | uint64_t(third) << 32 | uint64_t(fourth) << 48,      \
+             uint64_t(repeats) | uint64_t(valid & 15) << 8 | uint64_t(stops) << 12, at);                     \
     }
 #define INSIGHT_TRACE_Turn(name)                                                                             \
     inline void name(ub_addr8_t dst, ub_addr8_t src, uint8_t repeats, uint16_t dst_repeat,                   \
