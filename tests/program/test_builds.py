@@ -178,3 +178,90 @@ def test_host_code_of_any_compiler_has_the_tiling_functions_of_a_checkout(
     environment = {**os.environ, "INSIGHT_TRACE_ASCENDC": str(asc_devkit_checkout)}
     ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=900, env=environment)
     assert ran.stdout == "0 256 128 2\n", ran.stderr
+
+
+RT_KERNEL = """
+extern "C" __global__ __aicore__ void scaled(__gm__ float *x, __gm__ float *y, float scale) {
+    Row a;
+    TASSIGN(a, 0);
+    Global from(x), to(y);
+    TLOAD(a, from);
+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    TMULS(a, a, scale);
+    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    TSTORE(to, a);
+}
+"""
+RT_HOST = """
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <vector>
+#include "runtime/rt.h"
+static char stub;
+int main() {
+    rtSetDevice(0);
+    std::ifstream in("kernel.o", std::ios::binary);
+    std::vector<char> bytes((std::istreambuf_iterator<char>(in)), {});
+    rtDevBinary_t file{RT_DEV_BINARY_MAGIC_ELF_AIVEC, 0, bytes.data(), bytes.size()};
+    void *handle, *x, *y;
+    int error = rtDevBinaryRegister(&file, &handle);
+    error += rtFunctionRegister(handle, &stub, "scaled", (void *)"scaled", 0);
+    float h[64];
+    for (int i = 0; i < 64; ++i) h[i] = i;
+    rtMalloc(&x, sizeof h, RT_MEMORY_HBM, 0);
+    rtMalloc(&y, sizeof h, RT_MEMORY_HBM, 0);
+    rtMemcpy(x, sizeof h, h, sizeof h, RT_MEMCPY_HOST_TO_DEVICE);
+    struct { void *x, *y; float scale; } arguments{x, y, 3.0f};
+    error += rtKernelLaunch(&stub, 1, &arguments, sizeof arguments, nullptr, nullptr);
+    error += rtStreamSynchronize(nullptr);
+    rtMemcpy(h, sizeof h, y, sizeof h, RT_MEMCPY_DEVICE_TO_HOST);
+    printf("%d %g %d\\n", error, h[63], rtKernelLaunch(h, 1, &arguments, sizeof arguments, nullptr, nullptr));
+}
+"""
+
+
+def test_a_kernel_that_is_compiled_alone_is_registered_and_launched_by_the_lower_runtime(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "kernel.cpp").write_text(HEAD + RT_KERNEL)
+    (tmp_path / "host.cpp").write_text(RT_HOST)
+    line = (
+        "ccec -c -O2 -xcce --cce-aicore-arch=dav-c220-vec --cce-aicore-only kernel.cpp -o part.o"
+        " && ld.lld -m aicorelinux -Ttext=0 part.o -static -o kernel.o"
+        " && g++ host.cpp -o host -I$ASCEND_HOME_PATH/include -L$ASCEND_HOME_PATH/lib64 -lruntime && ./host"
+    )
+    ran = run_exec(tmp_path, "sh", "-c", line)
+    assert ran.stdout.strip() == "0 189 100000", ran.stderr
+    assert "rtFunctionRegister was not called for this stub" in ran.stderr
+
+
+@needs_cmake
+def test_a_build_for_the_torch_of_another_time_is_compiled_for_that_of_this_machine(tmp_path: Path) -> None:
+    """`-D_GLIBCXX_USE_CXX11_ABI=0` against a torch with the other form of std::string makes libraries that do not load."""
+    (tmp_path / "torch.py").write_text("class _C:\n    _GLIBCXX_USE_CXX11_ABI = True\n")
+    (tmp_path / "host.cpp").write_text("int main() {}\n")
+    (tmp_path / "CMakeLists.txt").write_text("""
+cmake_minimum_required(VERSION 3.16)
+project(old LANGUAGES CXX)
+find_package(ASC REQUIRED)
+foreach(name options definitions other)
+  add_library(${name} SHARED host.cpp)
+endforeach()
+target_link_libraries(options PRIVATE torch_npu)
+target_link_libraries(definitions PRIVATE torch_npu)
+target_compile_options(options PRIVATE -D_GLIBCXX_USE_CXX11_ABI=0)
+target_compile_definitions(definitions PRIVATE _GLIBCXX_USE_CXX11_ABI=0)
+target_compile_definitions(other PRIVATE _GLIBCXX_USE_CXX11_ABI=0)
+""")
+    ran = run_exec(tmp_path, "sh", "-c", "PYTHONPATH=. cmake -S . -B build")
+    assert ran.stdout.count("as the torch of this machine is") == 2, ran.stdout + ran.stderr
+    flags = {
+        name: (tmp_path / "build" / "CMakeFiles" / f"{name}.dir" / "flags.make").read_text()
+        for name in ("options", "definitions", "other")
+    }
+    assert "CXX11_ABI=1" in flags["options"]
+    assert "CXX11_ABI=1" in flags["definitions"]
+    assert "CXX11_ABI=0" in flags["other"]

@@ -414,7 +414,12 @@ def test_msprof_op_simulator_runs_the_program_and_leaves_its_folder(tmp_path: Pa
     (folder,) = (tmp_path / "out").glob("OPPROF_*")
     assert (folder / "simulator" / "visualize_data.bin").stat().st_size > 0
     assert (folder / "simulator" / "trace.json").is_file()
-    assert run_exec(tmp_path, "msprof", "op", "./add").returncode == 2
+    profiled = run_exec(tmp_path, "msprof", "op", "--launch-count=2", "--output=prof", "--application=./add")
+    assert profiled.returncode == 0, profiled.stderr
+    assert "0 of 32768 wrong" in profiled.stdout
+    assert "msprof op profiles on a device and writes nothing here" in profiled.stderr
+    assert "1 launches on" in profiled.stderr
+    assert "./gone is no program" in run_exec(tmp_path, "msprof", "--ascendcl=on", "./gone").stderr
 
 
 def test_a_kernel_may_be_launched_from_another_source_than_its_own(tmp_path: Path) -> None:

@@ -6,11 +6,12 @@ import os
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from insight_trace import supervisor
 from insight_trace.errors import InsightTraceError
-from insight_trace.program import linker, toolkit
+from insight_trace.program import launchers, linker, toolkit
 from insight_trace.program.command_line import CommandLine, Input, parse
 from insight_trace.program.compile import HEADERS, CompileError, compile_program, report
 from insight_trace.simulate.embedded.toolchain import Toolchain
@@ -58,17 +59,27 @@ def _run(toolchain: Toolchain, line: CommandLine) -> int:
         if not one.source:
             continue
         if one.kernel or _has_launches(one):
-            objects[index] = str(compile_program(toolchain, line, one))
+            objects[index] = str(compile_program(toolchain, line, _by_name(one) if line.device_only else one))
         elif line.mode == "compile":
             return _plain(toolchain, line, one)
         else:
             objects[index] = _plain_object(toolchain, line, one)
+    if line.mode == "compile" and line.device_only and objects:
+        line.shared = True  # what the runtime loads is a library
+        return _link(toolchain, line, objects)
     if line.mode == "compile":
         for index, made in objects.items():
             target = line.output or f"{Path(line.inputs[index].path).stem}.o"
             shutil.copyfile(made, target)
         return 0
     return _link(toolchain, line, objects)
+
+
+def _by_name(one: Input) -> Input:
+    """The source with what the runtime finds by the names of its kernels."""
+    shim = toolkit.scratch() / f"{Path(one.path).stem}_kernels.cpp"
+    launchers.write_by_name(Path(one.path).resolve(), shim)
+    return replace(one, path=str(shim), kernel=True)
 
 
 def _has_launches(one: Input) -> bool:

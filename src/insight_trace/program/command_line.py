@@ -77,6 +77,7 @@ class CommandLine:
     shared: bool = False
     target: str = "a2a3"
     sides: tuple[str, ...] = ("cube", "vector")
+    device_only: bool = False  # a file of kernels, which a program loads and launches by their names
     both_kinds: bool = False  # a kernel starts on cube and vector cores, also where only one has work
     ignored: list[str] = field(default_factory=list)
     print_only: list[str] = field(default_factory=list)  # --version and the like
@@ -107,6 +108,8 @@ def parse(arguments: Sequence[str]) -> CommandLine:
             line.output = word[2:]
         elif word == "-x" or (word.startswith("-x") and len(word) > 2):
             language = next(words, "") if word == "-x" else word[2:]
+        elif word.lstrip("-") in ("cce-aicore-only", "aicore-only", "cce-device-only"):
+            line.device_only = True
         elif word in ("--asc-aicore-lang", "--cce-aicore-lang"):
             language = "asc"
         elif word in _MODES:

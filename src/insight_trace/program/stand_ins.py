@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from insight_trace import supervisor
 from insight_trace.chips import TARGETS, family_named, load_chip
 from insight_trace.errors import InsightTraceError, RequestError
 from insight_trace.program.products import Product, make_products
@@ -66,10 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _msprof(words: Sequence[str]) -> int:
     if list(words[:2]) != ["op", "simulator"]:
-        raise RequestError(
-            f"msprof {' '.join(words[:2])} is not simulated: there is no device to profile",
-            hint="`msprof op simulator` runs on the simulated chip",
-        )
+        return _unprofiled(words)
     if {"--help", "-h"} & set(words[2:3]):
         print(
             "msprof op simulator as insight-trace has it: the program runs on the simulated chip.\n\nOptions:"
@@ -110,6 +108,33 @@ def _msprof(words: Sequence[str]) -> int:
             return ran.code or 1
         print(f"[INFO]  Profiling results saved in {opened.resolve()}")
         return ran.code
+
+
+def _unprofiled(words: Sequence[str]) -> int:
+    """`msprof` and `msprof op`, which profile on a device: the program runs, and `exec` around it traces its launches."""
+    rest = list(words[1:] if words[:1] == ["op"] else words)
+    tool_name = "msprof op" if words[:1] == ["op"] else "msprof"
+    command: list[str] = []
+    while rest and rest[0].startswith("-"):
+        name, found, value = rest.pop(0).lstrip("-").partition("=")
+        if not found and name in _MSPROF_VALUES and rest:
+            value = rest.pop(0)
+        if name == "application":
+            command = shlex.split(value)
+    command = command or rest
+    if not command:
+        raise RequestError(
+            f"{tool_name} is not simulated: there is no device to profile, and no program to run was named",
+            hint="`msprof op simulator` runs on the simulated chip",
+        )
+    if not shutil.which(command[0]):
+        raise RequestError(f"{tool_name}: {command[0]} is no program that can be run")
+    print(
+        f"insight-trace: {tool_name} profiles on a device and writes nothing here; the program runs on the simulated chip, "
+        "and `insight-trace exec` traces its launches",
+        file=sys.stderr,
+    )
+    return supervisor.in_foreground(command)
 
 
 def _chip(name: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -58,6 +59,27 @@ cat "$said" >&2
 rm -f "$said"
 exit $code
 """
+# a file of kernels is whole when the compiler has made it (--cce-aicore-only): to link one alone is to copy it
+_DEVICE_LINKER = """\
+#!/bin/sh
+case " $* " in *" aicorelinux "*) ;; *) exec "{real}" "$@" ;; esac
+output=a.out
+count=0
+while [ $# -gt 0 ]; do
+    case "$1" in
+        -o) output=$2; shift ;;
+        -m | -z | -T | -Ttext | -e) shift ;;
+        -*) ;;
+        *) input=$1; count=$((count + 1)) ;;
+    esac
+    shift
+done
+if [ $count -ne 1 ]; then
+    echo "insight-trace: ld.lld: $count files of kernels; one is linked at a time, load each by itself" >&2
+    exit 1
+fi
+cp "$input" "$output"
+"""
 _SETTINGS = """\
 # insight-trace: the same variables that `insight-trace exec` sets.
 export ASCEND_HOME_PATH="{folder}"
@@ -95,7 +117,14 @@ def make(toolchain: Toolchain) -> Path:
         *contents(CMAKE),
         *sorted(_LIBRARIES),
     ]
-    identity += [*_COMMANDS, _SCRIPT, _LINKER, _SETTINGS, *(str(path) for path in sorted(INCLUDE.iterdir()))]
+    identity += [
+        *_COMMANDS,
+        _SCRIPT,
+        _LINKER,
+        _DEVICE_LINKER,
+        _SETTINGS,
+        *(str(path) for path in sorted(INCLUDE.iterdir())),
+    ]
     place = toolchain.cache.root / "toolkit" / content_key(identity)[:16]
     if place.is_dir():
         return place
@@ -159,6 +188,7 @@ def _fill(folder: Path, final: Path, library: Path) -> None:
         "aarch64-linux",
         "compiler",
         "runtime",
+        "acllib",
         "link",
     ):
         (folder / name).mkdir(parents=True)
@@ -169,7 +199,10 @@ def _fill(folder: Path, final: Path, library: Path) -> None:
         script.chmod(0o755)
     for real in ("ld.lld", "llvm-objdump", "llvm-nm"):
         tool = shutil.which({"ld.lld": "ld", "llvm-objdump": "objdump", "llvm-nm": "nm"}[real])
-        if tool:
+        if tool and real == "ld.lld":
+            (folder / "bin" / real).write_text(_DEVICE_LINKER.format(real=tool))
+            (folder / "bin" / real).chmod(0o755)
+        elif tool:
             (folder / "bin" / real).symlink_to(tool)
     linker = shutil.which("ld")
     if linker:
@@ -185,7 +218,8 @@ def _fill(folder: Path, final: Path, library: Path) -> None:
         (folder / "lib64" / f"lib{name}.so").symlink_to(RUNTIME_LIBRARY)
     for name, to in (
         ("lib", "lib64"), ("pkg_inc", "include"), ("devlib", "lib64"), ("compiler/lib64", "../lib64"),
-        ("compiler/bin", "../bin"), ("runtime/lib64", "../lib64"), ("runtime/include", "../include"),
+        ("compiler/bin", "../bin"), ("acllib/lib64", "../lib64"), ("acllib/include", "../include"),
+        ("runtime/lib64", "../lib64"), ("runtime/include", "../include"),
         ("compiler/tikcpp", "../tikcpp"), ("tools/tikcpp", "../tikcpp"), ("ccec_compiler", "."),
     ):  # fmt: skip
         (folder / name).symlink_to(to)
@@ -224,6 +258,11 @@ def environment(
         known["CPLUS_INCLUDE_PATH"] = os.pathsep.join(
             [*filter(None, [known.get("CPLUS_INCLUDE_PATH", "")]), str(HEADERS), *map(str, ascendc_folders)]
         )
+    python = sysconfig.get_path("include")  # build files of extensions rely on an environment that has it
+    if python and Path(python, "Python.h").is_file() and _is_ours(known.get("PATH", "")):
+        known["CPLUS_INCLUDE_PATH"] = os.pathsep.join(
+            [*filter(None, [known.get("CPLUS_INCLUDE_PATH", "")]), python]
+        )
     before("CMAKE_PREFIX_PATH", folder / "tikcpp" / "ascendc_kernel_cmake")
     for name in (
         "ASCEND_HOME_PATH",
@@ -246,3 +285,9 @@ def environment(
     known["INSIGHT_TRACE_PROGRAM"] = str(session)
     known["INSIGHT_TRACE_PROGRAM_CACHE"] = str(Toolchain.find().cache.root)
     return known
+
+
+def _is_ours(path: str) -> bool:
+    """Whether the Python that a program finds is the one that runs this."""
+    found = shutil.which("python3", path=path)
+    return found is not None and Path(found).resolve() == Path(sys.executable).resolve()

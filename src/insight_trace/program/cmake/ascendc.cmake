@@ -6,6 +6,7 @@ set(INSIGHT_TRACE_TOOLKIT "$ENV{INSIGHT_TRACE_TOOLKIT}")
 if(NOT INSIGHT_TRACE_TOOLKIT)
   message(FATAL_ERROR "this build belongs to `insight-trace exec -- cmake …`")
 endif()
+include("${INSIGHT_TRACE_CMAKE}/torch_abi.cmake")
 link_directories("${INSIGHT_TRACE_TOOLKIT}/lib64")
 include_directories(SYSTEM "${INSIGHT_TRACE_TOOLKIT}/include")
 

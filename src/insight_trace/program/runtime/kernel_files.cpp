@@ -11,6 +11,7 @@
 #include "acl/acl.h"
 #include "insight_trace_program/kernel_file.hpp"
 #include "runtime.hpp"
+#include "runtime/rt.h"
 
 using namespace insight_trace_program;
 
@@ -39,6 +40,7 @@ struct Arguments {
 std::set<File *> g_files;
 std::set<Arguments *> g_arguments;
 std::set<const Kernel *> g_kernels;
+std::map<const void *, aclrtFuncHandle> g_stubs; // what a program calls the kernels that it registered
 
 bool is_ours(const char *path) {
     std::ifstream in(path, std::ios::binary);
@@ -53,8 +55,9 @@ int load(const char *call, const char *path, const char *named, aclrtBinHandle *
     if (!library)
         return fail_with(
             kInvalidFile,
-            "%s: %s holds no kernels of this compiler (%s); ascendc_fatbin_library makes such files", call,
-            named, dlerror());
+            "%s: %s holds no kernels of this compiler (%s); ascendc_fatbin_library and bisheng -c "
+            "--cce-aicore-only make such files",
+            call, named, dlerror());
     auto *file = new File{library, {}};
     g_files.insert(file);
     *handle = file;
@@ -273,5 +276,31 @@ aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle handle, uint32_t blocks, ac
     for (auto &one : kept) values.push_back(one.data());
     kernel->known->launch(blocks, stream, values.data());
     return kSuccess;
+}
+
+// --- the same by the lower runtime
+rtError_t rtDevBinaryRegister(const rtDevBinary_t *file, void **handle) {
+    if (!file) return fail_with(kInvalidParameter, "rtDevBinaryRegister: a null pointer");
+    return aclrtBinaryLoadFromData(file->data, file->length, nullptr, handle);
+}
+rtError_t rtDevBinaryUnRegister(void *handle) { return aclrtBinaryUnLoad(handle); }
+rtError_t rtFunctionRegister(void *handle, const void *stub, const char *name, const void *, uint32_t) {
+    aclrtFuncHandle kernel = nullptr;
+    if (const int error = aclrtBinaryGetFunction(handle, name, &kernel)) return error;
+    g_stubs[stub] = kernel;
+    return kSuccess;
+}
+rtError_t rtKernelLaunch(const void *stub, uint32_t blocks, void *arguments, uint32_t size, rtSmDesc_t *,
+                         rtStream_t stream) {
+    const auto known = g_stubs.find(stub);
+    if (known == g_stubs.end())
+        return fail_with(kInvalidParameter,
+                         "rtKernelLaunch: rtFunctionRegister was not called for this stub");
+    return launch_packed("rtKernelLaunch", known->second, blocks, static_cast<const uint8_t *>(arguments),
+                         size, stream);
+}
+rtError_t rtKernelLaunchWithFlag(const void *stub, uint32_t blocks, void *arguments, uint32_t size,
+                                 rtSmDesc_t *memory, rtStream_t stream, uint32_t) {
+    return rtKernelLaunch(stub, blocks, arguments, size, memory, stream);
 }
 }

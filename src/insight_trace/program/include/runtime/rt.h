@@ -57,6 +57,26 @@ rtError_t rtGetDevice(int32_t *device);
 rtError_t rtGetAiCpuCount(uint32_t *count);
 rtError_t rtGetSocVersion(char *name, uint32_t most);
 
+// Kernels that a program registers itself, from a file that the compiler made of the device's half alone.
+#define RT_DEV_BINARY_MAGIC_ELF        0x43554245U
+#define RT_DEV_BINARY_MAGIC_ELF_AIVEC  0x41415246U
+#define RT_DEV_BINARY_MAGIC_ELF_AICUBE 0x41494343U
+typedef struct tagRtDevBinary {
+    uint32_t magic;
+    uint32_t version;
+    const void *data;
+    uint64_t length;
+} rtDevBinary_t;
+typedef struct tagRtSmDesc rtSmDesc_t;
+rtError_t rtDevBinaryRegister(const rtDevBinary_t *file, void **handle);
+rtError_t rtDevBinaryUnRegister(void *handle);
+rtError_t rtFunctionRegister(void *handle, const void *stub, const char *name, const void *kernel,
+                             uint32_t mode);
+rtError_t rtKernelLaunch(const void *stub, uint32_t blocks, void *arguments, uint32_t size,
+                         rtSmDesc_t *memory, rtStream_t stream);
+rtError_t rtKernelLaunchWithFlag(const void *stub, uint32_t blocks, void *arguments, uint32_t size,
+                                 rtSmDesc_t *memory, rtStream_t stream, uint32_t flags);
+
 #ifdef __cplusplus
 }
 #endif

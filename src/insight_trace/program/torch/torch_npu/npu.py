@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-from types import SimpleNamespace
+import sys
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
+
+from torch_npu import _amp
 
 _acl = ctypes.CDLL("libinsight_trace_runtime.so", mode=ctypes.RTLD_GLOBAL)
 _device: Any = None  # set by _initialise
@@ -36,6 +39,7 @@ class _Config:
 
 
 config = _Config()
+conv, matmul = _Config(), _Config()  # allow_hf32: products here are exact either way
 
 
 def _checked(code: int, what: str) -> None:
@@ -295,9 +299,16 @@ def manual_seed(seed: int) -> None:
     torch.default_generator.manual_seed(int(seed))
 
 
-def manual_seed_all(seed: int) -> None: ...
-def seed() -> None: ...
-def seed_all() -> None: ...
+manual_seed_all = manual_seed  # numbers of every device are drawn by the CPU's generator
+
+
+def seed() -> None:
+    torch.default_generator.seed()
+
+
+seed_all = seed
+
+
 def initial_seed() -> int:
     return torch.initial_seed()
 
@@ -318,18 +329,6 @@ def memory_snapshot() -> list[Any]:
     return []
 
 
-class amp:  # noqa: N801
-    """Mixed precision by its old name."""
-
-    @staticmethod
-    def autocast(enabled: bool = True, dtype: Any = torch.float16, cache_enabled: bool = True) -> Any:
-        return torch.autocast("npu", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
-
-    @staticmethod
-    def GradScaler(*arguments: Any, **named: Any) -> Any:  # noqa: N802
-        return torch.amp.GradScaler("npu", *arguments, **named)
-
-
 def get_amp_supported_dtype() -> list[torch.dtype]:
     return [torch.float16, torch.bfloat16, torch.float32]
 
@@ -338,11 +337,55 @@ def is_bf16_supported() -> bool:
     return True
 
 
+def is_current_stream_capturing() -> bool:
+    return False
+
+
+def set_sync_debug_mode(_mode: int | str) -> None: ...
+def get_sync_debug_mode() -> int:
+    return 0
+
+
 def set_compile_mode(**_: Any) -> None: ...
 def set_option(_options: Any) -> None: ...
 def set_op_timeout_ms(_ms: int) -> None: ...
 def can_device_access_peer(_a: int, _b: int) -> bool:
     return False
+
+
+class mstx:  # noqa: N801
+    """Marks of the vendor's profiler, which is not there to see them."""
+
+    @staticmethod
+    def mark(_message: str, _stream: Stream | None = None, **_: Any) -> None: ...
+    @staticmethod
+    def range_start(_message: str, _stream: Stream | None = None, **_: Any) -> int:
+        return 1
+
+    @staticmethod
+    def range_end(_number: int, **_: Any) -> None: ...
+
+
+def _module(name: str, named: dict[str, Any]) -> ModuleType:
+    """A part of `torch.npu` that programs import from by its own name."""
+    made = ModuleType(f"torch_npu.npu.{name}")
+    made.__dict__.update(named)
+    for parent in ("torch_npu.npu", "torch.npu"):
+        sys.modules[f"{parent}.{name}"] = made
+    return made
+
+
+def _named(*words: str) -> dict[str, Any]:
+    return {name: value for name, value in globals().items() if any(word in name for word in words)}
+
+
+memory = _module("memory", _named("memory", "cache", "mem_get_info"))
+random = _module("random", _named("seed", "rng_state"))
+streams = _module("streams", {"Stream": Stream, "Event": Event, "ExternalStream": ExternalStream})
+utils = _module("utils", _named("device", "synchronize", "stream", "is_bf16_supported", "get_soc_version"))
+amp = _module(
+    "amp", {name: getattr(_amp, name) for name in ("autocast", "GradScaler", "custom_fwd", "custom_bwd")}
+)
 
 
 def __getattr__(name: str) -> Any:

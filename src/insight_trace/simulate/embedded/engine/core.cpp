@@ -344,6 +344,7 @@ void Core::scalar_access(Instr instr, Space space, uint64_t address, int64_t byt
         also(stores ? kWrites : kReads, space, Type::U8, lines_at(address, 1, 0, bytes));
     // loads of one block are issued before the first value is used
     const bool loads = space == Space::UB && !stores;
+    looked |= loads;
     scalar(instr, address, loads && loads_overlap_ ? std::min(milli, parameters.scalar_issue) : milli,
            access);
     loads_overlap_ = loads;

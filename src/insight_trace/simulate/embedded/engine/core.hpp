@@ -107,6 +107,7 @@ class Core {
     // Loads of the same bytes to the same place, one after the other: a loop that waits for what another core
     // writes.
     uint64_t loaded_from = 0, loaded_to = 0, loaded_again = 0;
+    bool looked = false;        // the scalar unit read on-chip memory since the last one
     bool plain_offsets = false; // pointers of a library are offsets, whatever the memory
     // The other half: arithmetic and bytes, of instructions that were issued before (late_work.hpp).
     bool silent = false;

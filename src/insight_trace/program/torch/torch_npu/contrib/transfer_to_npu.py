@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +57,8 @@ def _class_on_npu(original: type) -> type:
 _DEVICE = torch.device
 for _name in _NAMES:
     setattr(torch.cuda, _name, getattr(torch_npu.npu, _name))
+for _name in ("autocast", "GradScaler"):
+    setattr(sys.modules["torch.cuda.amp"], _name, getattr(torch_npu.npu.amp, _name))
 for _name in _FACTORIES:
     _given = getattr(torch, _name)
     setattr(torch, _name, _class_on_npu(_given) if isinstance(_given, type) else _on_npu(_given))

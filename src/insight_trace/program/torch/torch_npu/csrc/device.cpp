@@ -10,6 +10,7 @@
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/CPUFallback.h>
 #include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/_neg_view.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/as_strided_cpu_dispatch.h>
@@ -21,6 +22,8 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/mv.h>
 #include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_as_complex_native.h>
+#include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_cpu_dispatch.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -355,7 +358,43 @@ at::Tensor convolution(const at::Tensor &input, const at::Tensor &weight,
         .to(input.device());
 }
 
+std::tuple<at::Tensor, at::Tensor, at::Tensor>
+convolution_backward(const at::Tensor &gradient, const at::Tensor &input, const at::Tensor &weight,
+                     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+                     bool transposed, at::IntArrayRef output_padding, int64_t groups,
+                     std::array<bool, 3> wanted) {
+    const at::IntArrayRef bias = gradient.sizes().slice(1, 1);
+    auto [to_input, to_weight, to_bias] =
+        at::convolution_backward(gradient.cpu(), input.cpu(), weight.cpu(), bias, stride, padding, dilation,
+                                 transposed, output_padding, groups, wanted);
+    const auto home = [&](const at::Tensor &made) { return made.defined() ? made.to(input.device()) : made; };
+    return {home(to_input), home(to_weight), home(to_bias)};
+}
+
+// Recurrent layers are made of fused cells that no CPU has: a layer is computed there as a whole, and its
+// gradients go back through the copies.
+void whole_on_cpu(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+    for (c10::IValue &value : *stack)
+        if (value.isTensor() && value.toTensor().defined())
+            value = value.toTensor().cpu();
+        else if (value.isTensorList()) {
+            std::vector<at::Tensor> on_cpu;
+            for (const at::Tensor &one : value.toTensorVector()) on_cpu.push_back(one.cpu());
+            value = on_cpu;
+        }
+    op.callBoxed(*stack);
+    for (c10::IValue &value : *stack)
+        if (value.isTensor() && value.toTensor().defined())
+            value = value.toTensor().to(c10::Device(kNpu, t_device));
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    for (const char *layer : {"lstm.input", "lstm.data", "gru.input", "gru.data", "rnn_tanh.input",
+                              "rnn_tanh.data", "rnn_relu.input", "rnn_relu.data", "lstm_cell", "gru_cell"})
+        m.impl(layer, torch::CppFunction::makeFromBoxedFunction<&whole_on_cpu>());
+    m.impl("convolution_backward_overrideable", TORCH_FN(convolution_backward));
+    m.impl("view_as_complex", TORCH_FN(at::native::view_as_complex));
+    m.impl("view_as_real", TORCH_FN(at::native::view_as_real));
     m.impl("empty_like", TORCH_FN(empty_like));
     m.impl("convolution_overrideable", TORCH_FN(convolution));
     m.impl("empty.memory_format", TORCH_FN(empty));
@@ -382,6 +421,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("mv", TORCH_FN(npu_mv));
     m.impl("dot", TORCH_FN(npu_dot));
 }
+
+// A copy takes conjugated and negated tensors as they are: without this each would be copied to be resolved
+// first.
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
 
 void on_cpu(const c10::OperatorHandle &op, torch::jit::Stack *stack) { at::native::cpu_fallback(op, stack); }
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&on_cpu>()); }

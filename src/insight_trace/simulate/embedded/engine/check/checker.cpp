@@ -47,7 +47,8 @@ std::vector<Found> Checker::run() {
     written_.clear();
     dirty_.clear();
     tile_told_.assign(records_.tiles.rows().size(), 0);
-    Order order(cores_, [this](const Step &step, uint32_t number, const Time &before) {
+    signals_.find(records_, cores_.size());
+    Order order(cores_, signals_, [this](const Step &step, uint32_t number, const Time &before) {
         accesses(step, number, before);
     });
     for (uint32_t row = 0; row < records_.size(); ++row) {
@@ -323,6 +324,7 @@ void Checker::meet(const Touch &earlier, const Touch &later, const Step &step, c
     }
     // words in global memory that cores poll are ordered by the cache's own instructions
     if (!same_core && is_scalar(earlier.thread) && is_scalar(later.thread)) return;
+    if (!same_core && memory == kGlobal && signals_.hold(address, bytes)) return;
     if (before[earlier.thread] >= earlier.number) return need(earlier, step);
     Found found{same_pipe   ? Kind::SamePipe
                 : same_core ? Kind::Race

@@ -73,6 +73,7 @@ class Checker {
     // What the run needed and had: every dependent pair that is ordered, the last of each pipe.
     const std::vector<Need> &needs() const { return needs_; }
     bool step_of(uint32_t row, Step &step) const; // false: neither touches memory nor orders anything
+    const SignalBlocks &signals() const { return signals_; }
     // Touches of memory that it remembers at the end, and the bytes that they take.
     std::pair<size_t, size_t> memory() const {
         std::pair<size_t, size_t> sum{0, 0};
@@ -110,6 +111,7 @@ class Checker {
     const std::vector<CoreIdentity> cores_;
     const GlobalMemory &gm_;
     const Options options_;
+    SignalBlocks signals_;
     std::map<std::pair<uint16_t, uint8_t>, Shadow> shadows_;
     std::map<Key, Found> found_;
     std::vector<Need> needs_;

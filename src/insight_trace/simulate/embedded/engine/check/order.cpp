@@ -8,8 +8,8 @@ void join(Time &into, const Time &other) {
     for (size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], other[i]);
 }
 
-Order::Order(const std::vector<CoreIdentity> &cores, Visit work)
-    : cores_(cores), work_(std::move(work)), pipes_(cores.size() * kPipes) {
+Order::Order(const std::vector<CoreIdentity> &cores, const SignalBlocks &signals, Visit work)
+    : cores_(cores), signals_(signals), work_(std::move(work)), pipes_(cores.size() * kPipes) {
     for (Pipe &each : pipes_) each.time.assign(pipes_.size(), 0);
     for (size_t i = 0; i < cores.size(); ++i) networks_.push_back(std::make_unique<Core>(*this));
 }
@@ -40,9 +40,21 @@ Order::Shared Order::ended(const Pipe &on, size_t which) const {
     return std::make_shared<const Time>(std::move(time));
 }
 
+// Who finds what was left here knows of everything up to now.
+void Order::publish(Time &place, const Pipe &on, size_t which) {
+    if (place.empty()) place.assign(pipes_.size(), 0);
+    join(place, *ended(on, which));
+}
+
 void Order::visit(Pipe &on, const Step &step) {
+    const Signals *signals = signals_.empty() ? nullptr : signals_.of(step.row);
+    if (signals)
+        for (uint64_t block : signals->seen)
+            if (const auto found = sent_.find(block); found != sent_.end()) learn(step, found->second);
     ++on.count;
     work_(step, on.count, on.time);
+    if (signals)
+        for (uint64_t block : signals->sent) publish(sent_[block], on, thread(step.core, step.pipe));
 }
 
 void Order::add(const Step &step) {
@@ -121,9 +133,7 @@ bool Order::Core::work(const Pending &item) {
         return true;
     case StepKind::Publish: {
         order.visit(on, step);
-        Time &place = order.published_[step.address];
-        if (place.empty()) place.assign(order.pipes_.size(), 0);
-        join(place, *order.ended(on, which));
+        order.publish(order.published_[step.address], on, which);
         return true;
     }
     case StepKind::Observe: {

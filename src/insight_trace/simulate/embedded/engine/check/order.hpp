@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../core.hpp"
+#include "signals.hpp"
 
 namespace insight_trace::engine::check {
 
@@ -64,7 +65,7 @@ class Order {
     // `work` is called for every step, in an order that no wait contradicts, with the number of the
     // instruction on its pipe and the time before it.
     using Visit = std::function<void(const Step &step, uint32_t number, const Time &before)>;
-    Order(const std::vector<CoreIdentity> &cores, Visit work);
+    Order(const std::vector<CoreIdentity> &cores, const SignalBlocks &signals, Visit work);
 
     void add(const Step &step); // in program order of each core, waits of the scalar unit after their sets
     void finish();
@@ -122,13 +123,16 @@ class Order {
     void visit(Pipe &on, const Step &step);
     Shared ended(const Pipe &on, size_t thread) const;
 
+    void publish(Time &place, const Pipe &on, size_t which);
     const std::vector<CoreIdentity> cores_;
+    const SignalBlocks &signals_;
     Visit work_;
     std::vector<Pipe> pipes_;
     std::vector<std::unique_ptr<Core>> networks_;
     std::map<FlagKey, FlagState> flags_;
     CoreFlags<Raised> between_cores_;
     std::unordered_map<uint64_t, Time> published_;
+    std::unordered_map<uint64_t, Time> sent_; // by the block of a signal
     std::vector<DoubleSet> double_sets_;
     std::vector<CrossFault> cross_faults_;
 };

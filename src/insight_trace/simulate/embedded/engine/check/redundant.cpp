@@ -64,7 +64,8 @@ std::vector<SyncGroup> sync_groups(const Records &records, const Checker &checke
 }
 
 Redundancy::Redundancy(const Records &records, const std::vector<CoreIdentity> &cores, const Checker &checker)
-    : records_(records), cores_(cores), first_need_(records.size() + 1, 0), needs_(checker.needs()) {
+    : records_(records), cores_(cores), first_need_(records.size() + 1, 0), needs_(checker.needs()),
+      signals_(checker.signals()) {
     for (uint32_t row = 0; row < records.size(); ++row) {
         Step step{};
         if (checker.step_of(row, step)) steps_.push_back(step);
@@ -77,7 +78,7 @@ Redundancy::Redundancy(const Records &records, const std::vector<CoreIdentity> &
 
 uint32_t Redundancy::unordered_without(const std::vector<uint32_t> &rows) {
     uint32_t lost = kNoPartner;
-    Order order(cores_, [&](const Step &step, uint32_t, const Time &before) {
+    Order order(cores_, signals_, [&](const Step &step, uint32_t, const Time &before) {
         if (lost != kNoPartner) return;
         for (uint32_t i = first_need_[step.row]; i < needs_.size() && needs_[i].row == step.row; ++i)
             if (before[needs_[i].thread] < needs_[i].number) lost = step.row;

@@ -31,6 +31,7 @@ class Redundancy {
     std::vector<Step> steps_;
     std::vector<uint32_t> first_need_; // by row
     const std::vector<Need> &needs_;
+    const SignalBlocks &signals_;
 };
 
 // Groups that can all be left out together, found one after the other, the strongest first; so many are

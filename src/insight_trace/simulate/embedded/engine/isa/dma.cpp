@@ -4,6 +4,7 @@
 
 #include "elements.hpp"
 #include "isa/stores.hpp"
+#include "isa/tile_dma.hpp"
 #include "machine.hpp"
 #include "cluster.hpp"
 #include "raw_units.hpp"
@@ -74,19 +75,6 @@ struct Surroundings {
     }
 };
 
-// A loop that loads the same bytes again and again waits for another core, which has to run meanwhile.
-void let_others_write(Core &core, const End &to, const End &from, uint64_t bytes) {
-    constexpr uint64_t kOften = 64;
-    const bool again = from.address == core.loaded_from && to.address == core.loaded_to;
-    core.loaded_from = from.address;
-    core.loaded_to = to.address;
-    core.loaded_again = again ? core.loaded_again + 1 : 0;
-    if (core.loaded_again < kOften) return;
-    uint64_t content = 0;
-    memcpy(&content, from.at(0, bytes, kReads), std::min<uint64_t>(bytes, sizeof content));
-    current_machine().poll(core, from.address, content);
-}
-
 } // namespace
 
 namespace {
@@ -125,7 +113,7 @@ void raw_copy(Core &core, const uint64_t *v) {
     const Instr instr = copy_instr(core, to.space, from.space, filling);
     if (!pieces || !bytes) return; // the hardware does nothing either
     if (from.space == Space::GM && to.space == Space::UB && !core.silent)
-        let_others_write(core, to, from, bytes);
+        let_others_write(core, from.address, to.address, bytes);
     Surroundings around{v[9], v[10], v[11] ? v[11] : 1};
     around.pad = core.spr_of(looped && to.space == Space::L1 ? Spr::PAD_VAL_OUTTOL1 : Spr::MOV_PAD_VAL);
     around.constant = filling == Filling::LoopedPadded || around.padded();

@@ -7,6 +7,7 @@
 
 #include "elements.hpp"
 #include "isa/moves.hpp"
+#include "machine.hpp"
 
 namespace insight_trace::engine {
 
@@ -95,6 +96,20 @@ template <class T> T pad_value(uint64_t pad) {
 }
 
 } // namespace
+
+void let_others_write(Core &core, uint64_t gm, uint64_t local, uint64_t bytes) {
+    constexpr uint64_t kOften = 64;
+    const bool again = gm == core.loaded_from && local == core.loaded_to && core.looked;
+    core.loaded_from = gm;
+    core.loaded_to = local;
+    core.looked = false;
+    core.loaded_again = again ? core.loaded_again + 1 : 0;
+    if (core.loaded_again < kOften) return;
+    uint64_t content = 0;
+    bytes = std::min<uint64_t>(bytes, sizeof content);
+    memcpy(&content, core.global(gm, bytes, kReads), bytes);
+    current_machine().poll(core, gm, content);
+}
 
 void load_piece(Core &core, const TileRef &tile, const DmaPiece &piece, bool lines_are_columns) {
     if (core.computes) copy_piece(core, tile, piece, lines_are_columns, false);

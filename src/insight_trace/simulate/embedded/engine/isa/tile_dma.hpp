@@ -15,6 +15,9 @@ struct DmaPiece {
     int64_t shift = 0;   // elements by which every next line of the piece lies further on in the tile
 };
 
+// Before a load into the unified buffer: a loop that loads the same bytes again and again, and looks at them,
+// waits for another core, which has to run meanwhile.
+void let_others_write(Core &core, uint64_t gm, uint64_t local, uint64_t bytes);
 // Line by line, in the runs that the tile's layout allows; `lines_are_columns` of the tile.
 void load_piece(Core &core, const TileRef &tile, const DmaPiece &piece, bool lines_are_columns);
 void store_piece(Core &core, const TileRef &tile, const DmaPiece &piece, bool lines_are_columns, bool adds);

@@ -150,6 +150,8 @@ TILE_OP_BODY(TLOAD) {
             core.unsupported("TLOAD of a %s tensor into a %s vector tile", columns ? "DN" : "ND",
                              tile.row_major ? "row-major" : "column-major");
         if (tile.pad) core.set_register(PipeId::MTE2, tile.pad);
+        if (core.computes && !core.silent)
+            let_others_write(core, g.address, tile.address, uint64_t(length * size));
         for_pieces(g, length, line_step(core, tile, g), [&](DmaPiece piece) {
             piece.shift = line_shift(core, tile, g);
             load_piece(core, tile, piece, columns);

@@ -13,9 +13,6 @@ enum pad_t { PAD_NONE };
 
 namespace insight_trace {
 
-inline void not_modelled(const char *what, Site at) {
-    insight_trace_intrinsic(Intrinsic::Unsupported, reinterpret_cast<uint64_t>(what), 0, 0, at);
-}
 // `pipe`: whose instructions read it. A later write waits for them there.
 inline void set_register(Spr which, uint64_t word, PipeId pipe, Site at) {
     insight_trace_intrinsic(Intrinsic::SetSpr, uint64_t(which), word, uint64_t(pipe), at);

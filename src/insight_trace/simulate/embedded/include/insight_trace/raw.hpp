@@ -7,6 +7,9 @@
 
 namespace insight_trace {
 
+inline void not_modelled(const char *what, Site at) {
+    insight_trace_intrinsic(Intrinsic::Unsupported, reinterpret_cast<uint64_t>(what), 0, 0, at);
+}
 // Padding in bytes, and the size of an element of it.
 struct Padded {
     uint64_t before = 0, behind = 0, size = 1;
