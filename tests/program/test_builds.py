@@ -1,6 +1,7 @@
 """Builds of kernel projects as they are found: what their CMake files and host compilers ask of a toolkit is there."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -265,3 +266,62 @@ target_compile_definitions(other PRIVATE _GLIBCXX_USE_CXX11_ABI=0)
     assert "CXX11_ABI=1" in flags["options"]
     assert "CXX11_ABI=1" in flags["definitions"]
     assert "CXX11_ABI=0" in flags["other"]
+
+
+def test_host_code_of_another_source_calls_a_kernel_as_a_function(tmp_path: Path) -> None:
+    """`kernel(blocks, nullptr, stream, …)`: what the vendor's compiler leaves for the host of a kernel with C linkage."""
+    (tmp_path / "kernel.asc").write_text(HEAD + RT_KERNEL)
+    (tmp_path / "host.cpp").write_text("""
+#include <cstdio>
+#include "acl/acl.h"
+extern "C" void scaled(uint32_t blocks, void *l2, aclrtStream stream, uint8_t *x, uint8_t *y, float scale);
+int main() {
+    aclrtSetDevice(0);
+    void *x, *y;
+    float h[64];
+    for (int i = 0; i < 64; ++i) h[i] = i;
+    aclrtMalloc(&x, sizeof h, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc(&y, sizeof h, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemcpy(x, sizeof h, h, sizeof h, ACL_MEMCPY_HOST_TO_DEVICE);
+    scaled(1, nullptr, nullptr, (uint8_t *)x, (uint8_t *)y, 3.0f);
+    const int error = aclrtSynchronizeDevice();
+    aclrtMemcpy(h, sizeof h, y, sizeof h, ACL_MEMCPY_DEVICE_TO_HOST);
+    printf("%d %g\\n", error, h[63]);
+}
+""")
+    line = (
+        "bisheng -c --npu-arch=dav-2201 kernel.asc -o kernel.o && g++ -c host.cpp -o host.o -I$ASCEND_HOME_PATH/include"
+        " && bisheng kernel.o host.o -o host -lascendcl && ./host"
+    )
+    ran = run_exec(tmp_path, "sh", "-c", line)
+    assert ran.stdout.strip() == "0 189", ran.stderr
+
+
+def test_what_failed_and_what_was_freed_are_named(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + KERNEL
+        + """
+int main() {
+    aclrtSetDevice(0);
+    float *x = on_device<float>(64), *y = on_device<float>(64);
+    aclrtFree(y);
+    aclrtFree(x);
+    plus_one<<<1, nullptr, nullptr>>>(x, y, 1);
+    printf("%d\\n", aclrtSynchronizeDevice());
+    x = on_device<float>(64), y = on_device<float>(64);
+    plus_one<<<1, nullptr, nullptr>>>(x, y, 1);
+    printf("%d\\n", aclrtSynchronizeDevice());
+}
+"""
+    )
+    (tmp_path / "program.cpp").write_text(text)
+    ran = run_exec(
+        tmp_path,
+        "sh",
+        "-c",
+        "bisheng -xcce --npu-arch=dav-2201 program.cpp -o program -lascendcl && ./program",
+    )
+    assert ran.stdout.split() == ["507035", "0"], ran.stderr
+    assert "buffer 1 (256 bytes) was there, and was freed" in ran.stderr
+    assert re.search(r"1 failed: GM access of \d+ bytes at 0x\w+: buffer 1", ran.stderr), ran.stderr

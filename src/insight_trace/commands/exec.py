@@ -75,7 +75,8 @@ def _table(launches: tuple[Launched, ...], products: Mapping[str, Product]) -> s
         failed = len(rows) - len(right)
         notes = []
         if failed:
-            notes.append(f"{failed} failed: {rows[-1].message.splitlines()[0] if rows[-1].message else ''}")
+            said = next((one.message for one in reversed(rows) if one.error and one.message), "")
+            notes.append(f"{failed} failed: {said.partition(chr(10))[0]}")
         found = sum(len(products[one.job].findings) for one in rows if one.job in products)
         if found:
             notes.append(f"{found} finding{'s' * (found > 1)}")

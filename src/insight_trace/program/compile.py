@@ -15,6 +15,7 @@ from insight_trace.cache import content_key
 from insight_trace.chips import family_named
 from insight_trace.errors import JobError
 from insight_trace.model import CoreType
+from insight_trace.program import host_stubs
 from insight_trace.program.command_line import CommandLine, Input
 from insight_trace.program.core_kinds import (
     Reach,
@@ -290,7 +291,10 @@ def _compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> 
                 strict=True,
             )
         )
-        rewritten = {side: rewrite_launches(text, host=side == "host") for side, text in texts.items()}
+        stubs = host_stubs.text_of(host_stubs.called_as_functions(texts["host"]))
+        rewritten = {
+            side: rewrite_launches(text + stubs, host=side == "host") for side, text in texts.items()
+        }
         key = content_key([
             toolchain.identity, *(f"{side}\n{text}" for side, (text, _) in sorted(rewritten.items())),
             line.standard, line.optimisation, *line.kept, line.target, str(line.both_kinds), Path(__file__).read_bytes(),
@@ -305,7 +309,7 @@ def _compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> 
                 if not error.on_host:
                     raise
                 text = preprocess(toolchain, line, source, "host as a core", place, whole=False)
-                again = {**rewritten, "host": rewrite_launches(text, host=True)}
+                again = {**rewritten, "host": rewrite_launches(text + stubs, host=True)}
                 try:
                     _build(toolchain, line, into, final, texts, again, pool)
                 except CompileError:
@@ -338,6 +342,7 @@ def _build(
             for entry in image.result():
                 entries.setdefault(entry, set()).add(side)
     host_object = host.result()
+    host_stubs.rename(host_object)
     objects = [host_object, *_stubs(toolchain, host_object, into)]
     if has_launches:
         facts = _facts(line, final, entries, texts, rewritten, kernels)

@@ -569,6 +569,9 @@ int Device::launch(const insight_trace_launch_request &request) {
                 else if (!memory.is_device(reinterpret_cast<void *>(touched)))
                     message = message.substr(0, message.find_first_of(":,", named)) +
                               ": it is no address of the device, as a pointer of the host is none";
+                else if (const Buffer *gone = memory.find(touched) ? nullptr : memory.find(touched, false))
+                    message = message.substr(0, message.find_first_of(":,", named)) + ": " + gone->name +
+                              " (" + std::to_string(gone->size) + " bytes) was there, and was freed";
             }
             error = (fault == "not_supported" ? "not supported: " : "") + message;
             std::string words = error;
