@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from insight_trace.program import launchers
+from insight_trace.program import launchers, linker, tiling_library
+from insight_trace.simulate.embedded.toolchain import Toolchain
 from tests.program.test_own_programs import HEAD, KERNEL, run_exec
 
 TILES = HEAD.split("template <class T> T *on_device")[0]
@@ -325,3 +326,31 @@ int main() {
     assert ran.stdout.split() == ["507035", "0"], ran.stderr
     assert "buffer 1 (256 bytes) was there, and was freed" in ran.stderr
     assert re.search(r"1 failed: GM access of \d+ bytes at 0x\w+: buffer 1", ran.stderr), ran.stderr
+
+
+def test_a_shared_library_gets_the_tiling_functions_that_its_linker_would_leave_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolchain = Toolchain.find()
+
+    def compiled(name: str, text: str) -> str:
+        (tmp_path / f"{name}.cpp").write_text(text)
+        made = str(tmp_path / f"{name}.o")
+        assert toolchain.compiler.run(["-fPIC", "-c", str(tmp_path / f"{name}.cpp"), "-o", made]).code == 0
+        return made
+
+    calls = compiled(
+        "calls", "namespace matmul_tiling { int Answer(int); }\nint f() { return matmul_tiling::Answer(1); }"
+    )
+    defines = compiled("defines", "namespace matmul_tiling { int Answer(int) { return 42; } }")
+    asked: list[set[str]] = []
+    monkeypatch.setattr(tiling_library, "objects", lambda _, names: asked.append(set(names)) or [defines])
+    library = str(tmp_path / "made.so")
+    done = linker.link(
+        toolchain,
+        lambda more: toolchain.compiler.run(["-shared", "-o", library, calls, *more]),
+        library=library,
+    )
+    assert done.code == 0
+    assert asked == [{"Answer"}]
+    assert "Answer" not in subprocess.run(["nm", "-D", "-u", library], capture_output=True, text=True).stdout

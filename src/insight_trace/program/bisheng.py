@@ -134,7 +134,11 @@ def _link(toolchain: Toolchain, line: CommandLine, objects: dict[int, str]) -> i
         "-Wl,--no-as-needed", "-linsight_trace_runtime", "-Wl,--as-needed",
         "-ldl", "-lpthread", "-lm",
     ]  # fmt: skip
-    done = linker.link(toolchain, lambda more: toolchain.compiler.run([*command, *more]))
+    done = linker.link(
+        toolchain,
+        lambda more: toolchain.compiler.run([*command, *more]),
+        library=(line.output or "a.out") if line.shared else "",
+    )
     sys.stderr.write(done.said.decode("utf-8", errors="replace"))
     return int(done.code != 0 or bool(done.over))
 

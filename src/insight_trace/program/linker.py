@@ -15,6 +15,7 @@ from insight_trace import limits, supervisor
 from insight_trace.errors import InsightTraceError
 from insight_trace.program import tiling_library, toolkit
 from insight_trace.program.compile import CompileError, report
+from insight_trace.simulate.embedded.entry_link import tool
 from insight_trace.simulate.embedded.toolchain import Toolchain
 from insight_trace.supervisor import Ended
 
@@ -31,7 +32,10 @@ def main(arguments: list[str] | None = None) -> int:
         toolchain = Toolchain.find()
         beside = [str(toolkit.current() / "lib64" / toolkit.RUNTIME_LIBRARY), "-lstdc++", "-lm"]
         done = link(
-            toolchain, lambda more: supervisor.run([linker, *words, *more], bounds=bounds), beside=beside
+            toolchain,
+            lambda more: supervisor.run([linker, *words, *more], bounds=bounds),
+            beside=beside,
+            library=words[words.index("-o") + 1] if "-shared" in words and "-o" in words[:-1] else "",
         )
     except CompileError as error:
         report(error)
@@ -43,15 +47,23 @@ def main(arguments: list[str] | None = None) -> int:
     return int(done.code != 0 or bool(done.over))
 
 
-def link(toolchain: Toolchain, run: Callable[[Sequence[str]], Ended], *, beside: Sequence[str] = ()) -> Ended:
+def link(
+    toolchain: Toolchain,
+    run: Callable[[Sequence[str]], Ended],
+    *,
+    beside: Sequence[str] = (),
+    library: str = "",
+) -> Ended:
     """Runs a linker, again with objects of ours where it found no definition of what is called.
 
-    `beside`: what these objects call themselves, where the command does not name it.
+    `beside`: what these objects call themselves, where the command does not name it. `library`: the shared library that
+    is made, in which a linker leaves open what it does not find.
     """
     made: list[str] = []
     done = run(made)
     for _ in range(4):  # what is found may call more
-        if done.code == 0 or not (names := tiling_library.missing(_said(done))):
+        left_open = _left_open(library) if done.code == 0 and library else ""
+        if not (names := tiling_library.missing(left_open if done.code == 0 else _said(done))):
             break
         more = [name for name in tiling_library.objects(toolchain, names) if name not in made]
         if not more:
@@ -61,6 +73,12 @@ def link(toolchain: Toolchain, run: Callable[[Sequence[str]], Ended], *, beside:
     if done.code != 0 and (missing := sorted(set(_OF_THE_RUNTIME.findall(_said(done))))):
         done = run([*made, _not_there(toolchain, missing), *beside])
     return done
+
+
+def _left_open(library: str) -> str:
+    """What a shared library does not define itself, as a linker would say it."""
+    symbols = re.findall(r"^\s+U (.+)$", tool(["nm", "-D", "-u", "-C", library]), re.M)
+    return "".join(f"undefined reference to `{symbol}'\n" for symbol in symbols)
 
 
 def _said(done: Ended) -> str:
