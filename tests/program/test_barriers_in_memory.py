@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.program.test_own_programs import HEAD, run_program
+from tests.program.test_own_programs import HEAD, run_exec, run_program
 
 KERNEL = """
 using Word = Tile<TileType::Vec, int, 1, 8, BLayout::RowMajor>;
@@ -92,3 +92,50 @@ def test_cores_that_wait_for_words_of_each_other_are_ordered(tmp_path: Path, bar
 def test_without_the_barrier_the_same_cores_race(tmp_path: Path) -> None:
     ran = run_program(tmp_path, f"#define BARRIER no_barrier\n{HEAD}{KERNEL}", options=("-o", "traces"))
     assert "with nothing that orders the two cores" in ran.stderr, ran.stdout + ran.stderr
+
+
+LOOKS_AT_ONCE = """
+__global__ AICORE void first(__gm__ float *x, __gm__ float *y) {
+#if defined(__DAV_VEC__)
+    Row a, b;
+    TASSIGN(a, 0);
+    TASSIGN(b, 0x400);
+    Global from(x), to(y);
+    TLOAD(a, from);
+    const float value = a.GetValue(0); // the look
+    set_flag(PIPE_S, PIPE_V, EVENT_ID0);
+    wait_flag(PIPE_S, PIPE_V, EVENT_ID0);
+    TEXPANDS(b, value);
+    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    TSTORE(to, b);
+#endif
+}
+int main() {
+    aclrtSetDevice(0);
+    float *x = on_device<float>(64), *y = on_device<float>(64);
+    aclrtMemset(x, 256, 0, 256);
+    first<<<1, nullptr, nullptr>>>(x, y);
+    return aclrtSynchronizeStream(nullptr);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "options", "said"),
+    [
+        ("", (), True),
+        ("--cce-auto-sync", (), False),
+        ("--cce-auto-sync=off", (), True),
+        ("--cce-auto-sync", ("--check",), True),
+    ],
+)
+def test_waits_of_the_scalar_unit_are_the_compilers_where_a_build_leaves_them_to_it(
+    tmp_path: Path, flags: str, options: tuple[str, ...], said: bool
+) -> None:
+    (tmp_path / "program.cpp").write_text(HEAD + LOOKS_AT_ONCE)
+    line = f"bisheng -xcce --npu-arch=dav-2201 -g {flags} program.cpp -o program -lascendcl && ./program"
+    ran = run_exec(tmp_path, "sh", "-c", line, options=("-o", "traces", *options))
+    assert ran.returncode == 0, ran.stderr
+    assert ("with nothing that orders them" in ran.stderr) == said, ran.stderr
+    assert ("has the vendor's compiler add that wait" in ran.stderr) == bool(options), ran.stderr

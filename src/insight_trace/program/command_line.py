@@ -77,6 +77,7 @@ class CommandLine:
     shared: bool = False
     target: str = "a2a3"
     sides: tuple[str, ...] = ("cube", "vector")
+    auto_sync: bool = False  # the vendor's compiler adds waits of the scalar unit
     device_only: bool = False  # a file of kernels, which a program loads and launches by their names
     both_kinds: bool = False  # a kernel starts on cube and vector cores, also where only one has work
     ignored: list[str] = field(default_factory=list)
@@ -108,6 +109,8 @@ def parse(arguments: Sequence[str]) -> CommandLine:
             line.output = word[2:]
         elif word == "-x" or (word.startswith("-x") and len(word) > 2):
             language = next(words, "") if word == "-x" else word[2:]
+        elif word.lstrip("-").startswith("cce-auto-sync"):
+            line.auto_sync = not word.endswith("=off")
         elif word.lstrip("-") in ("cce-aicore-only", "aicore-only", "cce-device-only"):
             line.device_only = True
         elif word in ("--asc-aicore-lang", "--cce-aicore-lang"):

@@ -59,6 +59,7 @@ _TYPES_OF_ITS_OWN = re.compile(
 )
 # an instruction of the device in assembler code
 _TRAP = re.compile(r"""\b(?:asm|__asm__)\s*(?:volatile|__volatile__)?\s*\(\s*"trap\s*;?"\s*\)""")
+AUTO_SYNC = "// built with --cce-auto-sync"  # behind a translated source
 _ENTRIES = "program"  # of the cache
 _FUNCTION = re.compile(r"^\S+ [TW] (\S+)$", re.M)
 _ANY_FUNCTION = re.compile(r"^(?:\S+ [TW]| +U) (\S+)$", re.M)
@@ -292,6 +293,7 @@ def _compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> 
             )
         )
         stubs = host_stubs.text_of(host_stubs.called_as_functions(texts["host"]))
+        stubs += f"\n{AUTO_SYNC}\n" if line.auto_sync else ""
         rewritten = {
             side: rewrite_launches(text + stubs, host=side == "host") for side, text in texts.items()
         }

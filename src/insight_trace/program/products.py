@@ -16,8 +16,10 @@ from msgspec.structs import asdict, replace
 from insight_trace.arguments.slots import Recorded, ReplayArguments, ReplaySlot, make_tensor
 from insight_trace.dtypes import DType, dtype_named
 from insight_trace.errors import InsightTraceError
+from insight_trace.finding import Finding, Severity
 from insight_trace.limits import cut, steer
 from insight_trace.model import CoreType, Kernel, Payload, Role, Tier
+from insight_trace.program.compile import AUTO_SYNC
 from insight_trace.program.kernel_file import MEMBERS, PlannedKernel, keep_source
 from insight_trace.program.launches import split_arguments
 from insight_trace.program.run_kernel import replay_kernel
@@ -95,8 +97,6 @@ def make_products(ran: Ran, options: ProgramOptions, output: Path | None) -> dic
 
 
 def _product(one: Launched, options: ProgramOptions, place: Path, toolchain: Toolchain) -> Product:
-    from insight_trace.finding import Severity
-
     try:
         planned = planned_launch(Path(one.job), toolchain)
         replay = replay_kernel(
@@ -115,12 +115,33 @@ def _product(one: Launched, options: ProgramOptions, place: Path, toolchain: Too
     except InsightTraceError as error:
         return Product(one.name, error=str(error).splitlines()[0])
     shown = {Severity.ERROR, Severity.WARNING} if options.check else {Severity.ERROR}
+    added = _has_auto_sync(Path(one.job))
     found = tuple(
-        f"{finding.places[0].file}: {finding}" if finding.places else str(finding)
+        _said(finding, added)
         for finding in replay.findings
-        if finding.severity in shown
+        if finding.severity in shown and (options.check or not (added and _about_the_scalar_unit(finding)))
     )
     return Product(one.name, place, replay.directory, found)
+
+
+def _has_auto_sync(folder: Path) -> bool:
+    """Whether the kernel of a launch was built with --cce-auto-sync, as libraries of kernels in AscendC are."""
+    texts = json.loads((folder / "job.json").read_text(encoding="utf-8"))["texts"]
+    return any(
+        text and Path(text).read_bytes().rstrip().endswith(AUTO_SYNC.encode()) for text in texts if text
+    )
+
+
+def _about_the_scalar_unit(finding: Finding) -> bool:
+    """A race of one core between its scalar unit and another pipe in a memory of its own."""
+    return finding.category == "race" and "S" in finding.pipes and finding.memory != "GM"
+
+
+def _said(finding: Finding, added: bool) -> str:
+    text = f"{finding.places[0].file}: {finding}" if finding.places else str(finding)
+    if added and _about_the_scalar_unit(finding):
+        text += "; --cce-auto-sync, with which it is built, has the vendor's compiler add that wait"
+    return text
 
 
 def planned_launch(folder: Path, toolchain: Toolchain) -> PlannedKernel:

@@ -65,6 +65,8 @@ function(insight_trace_kernels target)
   elseif(DEFINED SOC_VERSION)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:ASC>:--cce-soc-version=${SOC_VERSION}>)
   endif()
+  # as the device pass of a toolkit has it for such libraries
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:ASC>:--cce-auto-sync>)
   target_link_libraries(${target} PUBLIC insight_trace_runtime)
   target_link_directories(${target} PUBLIC "${INSIGHT_TRACE_TOOLKIT}/lib64")
   if(NOT kind STREQUAL "MODULE")
