@@ -172,6 +172,23 @@ def test_an_array_in_a_memory_of_the_core_is_a_place_there_and_every_other_such_
     assert made.startswith(" float outside[4];")
 
 
+def test_what_was_declared_in_a_memory_of_the_core_becomes_a_tensor_of_that_memory() -> None:
+    """The last declaration of a name counts; a plain pointer is one to global memory, as the library's edited header has it."""
+    l1, bias = ("__attribute__((insight_trace_in_" + space + "))" for space in ("L1", "Bias"))
+    made = with_on_chip_arrays(
+        f"void g({l1} float *c) {{ MakeMemPtr(c + 8); }}\n"
+        f"void f(half *c) {{\n    {bias} half x[4];\n    MakeTensor(MakeMemPtr(c), MakeMemPtr( x));\n"
+        "    MakeMemPtr<Location::L0A>(x); MakeMemPtr(x(3));\n}"
+    )
+    assert re.findall(r"MakeMemPtr[^;]*?\)", made) == [
+        "MakeMemPtr<::AscendC::Te::Location::L1>(c + 8)",
+        "MakeMemPtr(c)",
+        "MakeMemPtr<::AscendC::Te::Location::BIAS>( x)",
+        "MakeMemPtr<Location::L0A>(x)",
+        "MakeMemPtr(x(3)",
+    ]
+
+
 @pytest.mark.parametrize("matmul", [True, False])
 def test_a_kernel_with_a_workspace_for_messages_names_it_and_with_matmul_clears_it(matmul: bool) -> None:
     text = "void f(int a, __attribute__((insight_trace_kfc_workspace)) uint8_t *w, int b) { g(w); }"

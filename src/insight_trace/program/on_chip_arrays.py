@@ -2,6 +2,9 @@
 
 The device compiler finds a place for them. Here the words for memories come out of the preprocessor as attributes
 (ascendc_prelude.hpp): an array with one becomes a reference to a place that ascendc_calls.hpp finds, all others go.
+
+The tensor API asks the type of a pointer which memory it is of. Here types do not tell, and a pointer is one to global
+memory: what was declared with another memory is named with it where it becomes a tensor.
 """
 
 from __future__ import annotations
@@ -15,6 +18,10 @@ _ARRAY = re.compile(
     r"(?P<extents>(?:\[[^\[\];]+\]\s*)+);"
 )
 _ANY = re.compile(_WORD)
+# what a name stands for: something in a memory of the core, or else a pointer
+_DECLARED = rf"(?:{_WORD}\s*(?:const\s+)?[A-Za-z_][\w:]*(?:<[^<>;()]*>)?[\s*]*|\w\s*\*[\s*]*)(?<=[\s*])NAME\s*[\[,);=]"
+_TENSOR = re.compile(r"\bMakeMemPtr(?P<open>\s*\(\s*)(?P<name>[A-Za-z_]\w*)\b(?!\s*(?:::|<|\())")
+_LOCATIONS = {"Bias": "BIAS", "Scaling": "FIXBUF"}  # whose names are others in the library
 
 
 def with_on_chip_arrays(text: str) -> str:
@@ -32,4 +39,18 @@ def with_on_chip_arrays(text: str) -> str:
             f"::insight_trace::Space::{found['space']}, {key}u);" + "\n" * found[0].count("\n")
         )
 
+    if "MakeMemPtr" in text:
+        text = _with_locations(text)
     return _ANY.sub("", _ARRAY.sub(place, text))
+
+
+def _with_locations(text: str) -> str:
+    def located(found: re.Match[str]) -> str:
+        before = list(re.finditer(_DECLARED.replace("NAME", found["name"]), text[: found.start()]))
+        declared = before[-1] if before else None
+        if not declared or not declared["space"]:
+            return found[0]
+        location = _LOCATIONS.get(declared["space"], declared["space"])
+        return f"MakeMemPtr<::AscendC::Te::Location::{location}>{found['open']}{found['name']}"
+
+    return _TENSOR.sub(located, text)

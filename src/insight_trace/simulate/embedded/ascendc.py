@@ -135,6 +135,13 @@ _EDITS = (
     _Edit(
         "matmul_client.h", re.compile(rb"(while \(\W*)(\w+)(?=->valid)"), rb"\1::insight_trace::refreshed(\2)"
     ),
+    # The tensor API asks a pointer's type for its memory: a plain one is to global memory, and others are named with theirs
+    # (program/on_chip_arrays.py).
+    _Edit(
+        "location_impl.h",
+        re.compile(rb"typename LocationTypeCombo::locationType2Location::template Get<T>"),
+        b"Location::GM",
+    ),
     # The device compiler sees which loops an address register counts; the library names them only to its CPU model.
     _Edit(
         "kernel_reg_compute_addrreg_impl.h",
