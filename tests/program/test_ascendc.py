@@ -173,7 +173,7 @@ def test_an_array_in_a_memory_of_the_core_is_a_place_there_and_every_other_such_
 
 
 def test_what_was_declared_in_a_memory_of_the_core_becomes_a_tensor_of_that_memory() -> None:
-    """The last declaration of a name counts; a plain pointer is one to global memory, as the library's edited header has it."""
+    """The last declaration of a name counts; a plain pointer is one to global memory."""
     l1, bias = ("__attribute__((insight_trace_in_" + space + "))" for space in ("L1", "Bias"))
     made = with_on_chip_arrays(
         f"void g({l1} float *c) {{ MakeMemPtr(c + 8); }}\n"
