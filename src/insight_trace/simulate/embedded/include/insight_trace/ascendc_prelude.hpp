@@ -104,7 +104,6 @@ using __asc_aicore::asc_mark_stamp;
 
 #include "utils/debug/asc_assert.h"
 using __asc_aicore::__assert_fail_msg; // the device compiler finds it without its namespace
-#if !defined(__INSIGHT_TRACE_HOST__)
 // Arrays in a memory of the core get their places from program/on_chip_arrays.py.
 #undef __ubuf__
 #undef __cbuf__
@@ -120,7 +119,6 @@ using __asc_aicore::__assert_fail_msg; // the device compiler finds it without i
 #define __cc__      __attribute__((insight_trace_in_L0C))
 #define __fbuf__    __attribute__((insight_trace_in_Scaling))
 #define __biasbuf__ __attribute__((insight_trace_in_Bias))
-#endif
 #if defined(__INSIGHT_TRACE_HOST__)
 // Kernels are read as device code on the host, too; what follows is host code.
 #undef __NPU_DEVICE__
