@@ -93,7 +93,9 @@ def commands(readme: Path, arch: str) -> tuple[str, ...]:
     chosen = max(blocks, key=lambda b: ("mkdir" in b, arch in b, "RUN_MODE=sim" not in b))
     lines = [re.sub(r"(?:^|\s)#.*", "", line).strip() for line in chosen.splitlines()]
     made = [re.sub(r"dav-\d{4}", arch, line).replace("make -j", "make") for line in lines if line]
-    return tuple(line for line in made if not line.startswith(("source ", "cat ", "export ")))
+    # a variable that is a number chooses a scenario; others say where a toolkit is
+    left_out = re.compile(r"source |cat |export (?!\w+=\d+$)")
+    return tuple(line for line in made if not left_out.match(line))
 
 
 def fenced(text: str) -> list[str]:

@@ -144,12 +144,12 @@ template <> void f<int>(int);
 def test_the_commands_of_a_readme_are_those_of_its_first_build(tmp_path: Path) -> None:
     page = tmp_path / "README.md"
     page.write_text(
-        "```cpp\ncmake is no command here\n```\n  ```bash\n  N=1 # a number\n"
+        "```cpp\ncmake is no command here\n```\n  ```bash\n  export AT=/cann\n  export N=1 # a number\n"
         "  cmake -DCMAKE_ASC_ARCHITECTURES=dav-3510 ..;make -j;\n"
         "  ./demo   # run\n  ```\n```bash\ncmake -DCMAKE_ASC_RUN_MODE=cpu ..\n```\n"
     )
     found = ascendc_coverage.commands(page, "dav-2201")
-    assert found == ("N=1", "cmake -DCMAKE_ASC_ARCHITECTURES=dav-2201 ..;make;", "./demo")
+    assert found == ("export N=1", "cmake -DCMAKE_ASC_ARCHITECTURES=dav-2201 ..;make;", "./demo")
 
 
 def test_an_array_in_a_memory_of_the_core_is_a_place_there_and_every_other_such_word_goes() -> None:
