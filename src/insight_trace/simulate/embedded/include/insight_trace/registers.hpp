@@ -243,7 +243,9 @@ struct ConversionOptions {
     template <class D, class A, INSIGHT_TRACE_REGISTERS(D)>                                                  \
     inline void name(D &&dst, A &&a, insight_trace::Half half, insight_trace::Merging mode) {                \
         if (mode == insight_trace::Merging::Merging)                                                         \
-            insight_trace::not_modelled(#name " that keeps the other half", insight_trace::Site{});          \
+            insight_trace_intrinsic(insight_trace::Intrinsic::Unsupported,                                   \
+                                    reinterpret_cast<uint64_t>(#name " that keeps the other half"), 0, 0,    \
+                                    insight_trace::Site{});                                                  \
         name(dst, a, half);                                                                                  \
     }
 #define INSIGHT_TRACE_REGISTER_Squeeze(name)                                                                 \
