@@ -113,9 +113,6 @@ template <pipe_t pipe> inline void mark_stamp(uint16_t number) {
 }
 } // namespace bisheng::cce
 constexpr int32_t get_repeat_ceiling(int32_t whole, int32_t part) { return (whole + part - 1) / part; }
-inline void set_st_atomic_cfg(uint64_t word, INSIGHT_TRACE_AT) {
-    set_st_atomic_cfg(word & 7, word >> 3 & 3, at);
-}
 inline int64_t get_ar(INSIGHT_TRACE_AT) {
     return static_cast<int64_t>(INSIGHT_TRACE_CALL(GetSpr, ::insight_trace::Spr::AR, 0, 0));
 }

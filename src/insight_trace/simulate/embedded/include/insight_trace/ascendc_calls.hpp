@@ -45,10 +45,9 @@ inline constexpr To on_chip_cast(From &&from, INSIGHT_TRACE_AT) {
         return reinterpret_cast<To>(from);
 }
 
-// Arrays that a kernel declares in a memory of its core (`__ubuf__ float x[64];`). Their places are counted
-// down from the end of the memory, in UB from what the library keeps for itself: its tensors are counted up
-// from the start. The tables of the fixpipe and of the bias, whose addresses have fewer bits, are filled from
-// the start.
+// Arrays that a kernel declares in a memory of its core (`__ubuf__ float x[64];`). The library's tensors are
+// counted up from the start of UB and of L1: the places of arrays are counted down from the end, in UB from
+// what the library keeps for itself. The other memories are filled from the start.
 struct OnChipArray {
     uint32_t key, offset, bytes; // the key of its declaration
     Space space;
@@ -56,6 +55,7 @@ struct OnChipArray {
 inline __attribute__((section("insight_trace_block_local"))) OnChipArray on_chip_arrays[96] = {};
 
 inline uint64_t on_chip_place(Space space, uint64_t bytes, uint32_t key, Site at) {
+    const bool from_start = space != Space::UB && space != Space::L1;
     const bool table = space == Space::Bias || space == Space::Scaling;
     const uint64_t unit = space == Space::UB || space == Space::L1 ? 32 : space == Space::L0C ? 1024 : 512;
     const uint64_t size = space == Space::UB    ? PTO_UBUF_SIZE_BYTES - (8 << 10)
@@ -68,10 +68,10 @@ inline uint64_t on_chip_place(Space space, uint64_t bytes, uint32_t key, Site at
         if (one.bytes == 0) {
             const uint64_t taken = (used + bytes + unit - 1) / unit * unit;
             if (taken > size) break;
-            one = {key, uint32_t(table ? used : size - taken), uint32_t(bytes), space};
+            one = {key, uint32_t(from_start ? used : size - taken), uint32_t(bytes), space};
         } else if (one.key != key || one.bytes != bytes || one.space != space) {
             if (one.space == space)
-                used = table ? (one.offset + one.bytes + unit - 1) / unit * unit : size - one.offset;
+                used = from_start ? (one.offset + one.bytes + unit - 1) / unit * unit : size - one.offset;
             continue;
         }
 #if defined(__DAV_VEC__)
@@ -151,6 +151,20 @@ inline void mad(C *acc, A *left, B *right, uint64_t bias, uint16_t m, uint16_t k
     mad(from_bias ? reinterpret_cast<C *>(both) : acc, left, right, m, k, n, unit_flag, whole_steps,
         from_bias, from_zero, at);
 }
+#if !defined(PTO_NPU_ARCH_A5)
+// With offsets of the operands.
+#define INSIGHT_TRACE_OFFSETS(name)                                                                          \
+    template <class C, class A, class B>                                                                     \
+    inline void name(C *acc, A *left, B *right, uint16_t m, uint16_t k, uint16_t n, uint8_t offset,          \
+                     uint8_t mask, uint8_t unit_flag, bool whole_steps, bool weights, bool from_bias,        \
+                     bool from_zero, INSIGHT_TRACE_AT) {                                                     \
+        if (offset || mask || weights) insight_trace::not_modelled(#name " with an offset", at);             \
+        name(acc, left, right, m, k, n, unit_flag, whole_steps, from_bias, from_zero, at);                   \
+    }
+INSIGHT_TRACE_OFFSETS(mad)
+INSIGHT_TRACE_OFFSETS(mad_s4)
+#undef INSIGHT_TRACE_OFFSETS
+#endif
 #define INSIGHT_TRACE_FLAGGED(name)                                                                          \
     template <class T, class V>                                                                              \
     inline void name(T *dst, T *src, V value, uint8_t repeats, uint16_t dst_block, uint16_t src_block,       \
@@ -162,6 +176,9 @@ inline void mad(C *acc, A *left, B *right, uint64_t bias, uint16_t m, uint16_t k
 INSIGHT_TRACE_FLAGGED(vmaxs)
 INSIGHT_TRACE_FLAGGED(vmins)
 #undef INSIGHT_TRACE_FLAGGED
+inline void set_st_atomic_cfg(uint64_t word, INSIGHT_TRACE_AT) {
+    set_st_atomic_cfg(word & 7, word >> 3 & 3, at);
+}
 // An immediate in pieces of 16 bits.
 constexpr uint64_t get_imm(uint64_t a, uint64_t b) { return a | b << 16; }
 constexpr uint64_t get_imm(uint64_t a, uint64_t b, uint64_t c) { return a | b << 16 | c << 32; }

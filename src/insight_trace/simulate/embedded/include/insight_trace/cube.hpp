@@ -9,7 +9,17 @@ namespace __cce_scalar {
 enum addr_cal_mode_t : uint8_t { inc = 0, dec = 1 };
 }
 using __cce_scalar::addr_cal_mode_t;
-enum pad_t { PAD_NONE };
+enum pad_t {
+    PAD_NONE,
+    PAD_MODE1,
+    PAD_MODE2,
+    PAD_MODE3,
+    PAD_MODE4,
+    PAD_MODE5,
+    PAD_MODE6,
+    PAD_MODE7,
+    PAD_MODE8
+};
 
 namespace insight_trace {
 

@@ -81,11 +81,14 @@ INSIGHT_TRACE_COPY(copy_ubuf_to_ubuf, UB, UB)
 INSIGHT_TRACE_COPY(copy_ubuf_to_cbuf, L1, UB)
 INSIGHT_TRACE_COPY(copy_cbuf_to_gm, GM, L1)
 #undef INSIGHT_TRACE_COPY
-// The pad mode is that of a load of whole blocks: none.
+// Whole blocks; what pads within each is not modelled.
 template <class D, class S, class Pad>
 inline void copy_gm_to_cbuf(D *dst, S *src, uint8_t, uint16_t pieces, uint16_t length, uint16_t src_gap,
-                            uint16_t dst_gap, Pad, INSIGHT_TRACE_AT) {
+                            uint16_t dst_gap, Pad mode, INSIGHT_TRACE_AT) {
     using namespace insight_trace;
+    if (int(mode))
+        insight_trace_intrinsic(Intrinsic::Unsupported,
+                                reinterpret_cast<uint64_t>("copy_gm_to_cbuf with padding"), 0, 0, at);
     raw_copy(Space::L1, dst, Space::GM, src, pieces, length * kBlock, (length + dst_gap) * kBlock,
              (length + src_gap) * kBlock, at);
 }
