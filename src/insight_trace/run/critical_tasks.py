@@ -75,20 +75,19 @@ class Chain:
     cycles: int = 0
 
 
-def longest_chain(work: Work) -> Chain:
-    """The longest chain of kernels that wait for each other: no chip is faster, however large. The first of several."""
+def longest_chain(work: Work, schedule: Schedule) -> Chain:
+    """The longest chain of tasks that wait for each other, each from its first kernel's start to its last one's end.
+
+    With nothing else to wait for the run would take as long. The first of several, as simpler's own tool has it.
+    """
     import numpy as np
 
     count = len(work.members)
-    longest = np.array(
-        [
-            int(work.times[first : first + blocks].max()) if members else 0
-            for members, first, blocks in zip(
-                work.members.tolist(), work.first_time.tolist(), work.blocks.tolist(), strict=True
-            )
-        ],
-        np.int64,
-    )
+    runs = np.flatnonzero(schedule.kind == ActivityKind.KERNEL)
+    first, ended = np.full(count, schedule.total, np.int64), np.zeros(count, np.int64)
+    np.minimum.at(first, schedule.task[runs], schedule.start[runs])
+    np.maximum.at(ended, schedule.task[runs], schedule.end[runs])
+    longest = np.maximum(ended - first, 0)
     own, done, last = longest.tolist(), [0] * count, [-1] * count
     order = np.argsort(work.after, kind="stable")
     before, after = work.before[order].tolist(), work.after[order].tolist()

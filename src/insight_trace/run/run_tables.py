@@ -165,7 +165,7 @@ def bound_by(run: WholeRun, rows: Sequence[KernelRow]) -> str:
 def as_data(run: WholeRun, rows: list[KernelRow]) -> dict[str, Any]:
     """All of it, for `--json` and run.json."""
     graph = run.graph
-    chain = longest_chain(run.work)
+    chain = longest_chain(run.work, run.schedule)
     return {
         "version": 1,
         "scene": str(graph.scene.path),
@@ -220,7 +220,7 @@ def text_lines(run: WholeRun, rows: Sequence[KernelRow]) -> list[str]:
         lines.append(f"bound      {bound.removeprefix('bound ')}")
     lines.append("path       " + " · ".join(f"{what} {cycles / total:.1%}" for what, cycles in spent))
     lines.append(
-        f"           kernels that wait for each other alone: {_time(run, longest_chain(run.work).cycles)}"
+        f"           kernels that wait for each other alone: {_time(run, longest_chain(run.work, run.schedule).cycles)}"
     )
     lines.append("busy       " + " · ".join(f"{who} {share:.1%}" for who, share in occupancy(run).items()))
     width = max(6, *(len(row.name) for row in rows)) if rows else 6
