@@ -20,6 +20,9 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 sys.excepthook = _ended
+# Threads of NumPy's OpenBLAS spin for a tenth of a second before they sleep, in every process that loads it: a third of the
+# CPU of a replay, which multiplies no matrices. What does is as fast.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 
 def main(argv: list[str] | None = None) -> int:

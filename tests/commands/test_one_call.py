@@ -5,8 +5,11 @@ import contextlib
 import functools
 import importlib
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,3 +132,12 @@ def test_every_flag_of_a_command_is_a_parameter_of_its_call_or_read_by_the_comma
         hidden = action.help == argparse.SUPPRESS  # names of other tools
         read = re.search(rf'(options|typed)\.{action.dest}\b|"{action.dest}"', text)
         assert action.dest in known or read or hidden, action.dest
+
+
+@pytest.mark.parametrize(("said", "kept"), [({}, "4"), ({"OPENBLAS_THREAD_TIMEOUT": "26"}, "26")])
+def test_threads_of_openblas_sleep_at_once_unless_the_environment_says_otherwise(said, kept):
+    """They cost a replay a third of its CPU: benchmarks/replay.py."""
+    code = "import insight_trace.__main__, os; print(os.environ['OPENBLAS_THREAD_TIMEOUT'])"
+    plain = {name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
+    done = subprocess.run([sys.executable, "-c", code], env=plain | said, capture_output=True, text=True)
+    assert done.stdout.strip() == kept
