@@ -349,8 +349,10 @@ kernel's line.
   measured on a chip, published by the vendor, derived from those, or an estimate.
 - Tiles of the cube core are boxed: Mat NZ or ZN, Left ZZ (a2a3) or NZ (a5), Right ZN, Acc NZ.
 - TASSIGN, TRESHAPE and TSUBVIEW issue nothing. TPUSH, TPOP, TFREE and TALLOC through global memory are a TSTORE or TLOAD
-  with cross-core flags; TPUT and TGET are TLOAD and TSTORE through their staging tile; TNOTIFY is ST_ATOMIC or ST_DEV,
-  TWAIT an LD_DEV that waits. TPREFETCH and TPREFETCH_ASYNC issue nothing.
+  with cross-core flags; so are TPUSH, TPOP and TFREE of a `TMPipe`, which on the 950 may also go straight into the other
+  core's memory (TMOV, TINSERT), as the library has them, without its control pipes (`CTRL_FIFO`). TPUT and TGET are TLOAD
+  and TSTORE through their staging tile; TNOTIFY is ST_ATOMIC or ST_DEV, TWAIT an LD_DEV that waits. TPREFETCH and
+  TPREFETCH_ASYNC issue nothing.
 """
 
 

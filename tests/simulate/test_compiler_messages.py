@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import insight_trace
 from insight_trace.errors import JobError, RequestError
 from insight_trace.simulate.embedded.compile_errors import first_error
 from insight_trace.simulate.embedded.compiler import find_compiler
@@ -59,6 +60,17 @@ def test_what_our_subset_of_ascendc_lacks_is_named_with_where_to_get_it(said, na
     found = first_error(f"/scene/kernels/kernel.cpp:12:5: {said}", KERNEL)
     assert found.refused.startswith(f"{name} is not in our own subset of AscendC")
     assert "--ascendc-root" in found.refused
+
+
+@pytest.mark.parametrize("requirement", ["", " due to requirement 'kind != CTRL'"])
+def test_what_our_own_headers_refuse_is_no_fault_of_the_kernel(requirement: str) -> None:
+    said = f"error: static assertion failed{requirement}: control pipes (CTRL_FIFO) are not supported"
+    note = "/scene/kernels/kernel.cpp:41:9:   required from here\n"
+    ours = Path(insight_trace.__file__).parent / "simulate" / "embedded" / "include" / "pto" / "pipe.hpp"
+    found = first_error(f"{note}{ours}:7:3: {said}", KERNEL)
+    assert (found.file, found.line) == (str(KERNEL), 41)
+    assert found.refused == "control pipes (CTRL_FIFO) are not supported"
+    assert not first_error(f"/scene/kernels/kernel.cpp:12:5: {said}", KERNEL).refused
 
 
 def test_an_error_in_a_header_is_placed_at_the_call_in_the_kernel():

@@ -304,3 +304,27 @@ def test_scales_lie_at_a_sixteenth_of_the_address_of_what_they_scale(tmp_path: P
     kernel = Kernel("scales", write_kernel(tmp_path, body), CoreType.AIC)
     found = outputs(run([kernel], [np.zeros(8, np.float32)], [0], target="a5"))[0]
     np.testing.assert_array_equal(found[:2], [0x40, 0x40])
+
+
+def test_rows_are_copied_by_pointers_under_the_older_name(tmp_path: Path) -> None:
+    body = """\
+    using Wide = Tile<TileType::Vec, float, 4, 128, BLayout::RowMajor, 4, 64>;
+    using Narrow = Tile<TileType::Vec, float, 4, 64>;
+    using Rows = pto::Stride<512, 512, 512, 128, 1>;
+    Tile<TileType::Vec, float, 4, 128> all;
+    Wide part;
+    Narrow packed;
+    TASSIGN(all, 0x0);
+    TASSIGN(part, 64 * sizeof(float));
+    TASSIGN(packed, 0x4000);
+    GlobalTensor<float, Shape<1, 1, 1, 4, 128>, Rows> from(data_in(args, 0));
+    GlobalTensor<float, Shape<1, 1, 1, 4, 64>, pto::Stride<256, 256, 256, 64, 1>> to(data_in(args, 1));
+    TLOAD(all, from);
+    PtoSetWaitFlag<PIPE_MTE2, PIPE_V>();
+    TCopy<Narrow, Wide, 8, Wide::RowStride, Narrow::RowStride>(packed.data(), part.data(), 4, 64);
+    PtoSetWaitFlag<PIPE_V, PIPE_MTE3>();
+    TSTORE(to, packed);"""
+    kernel = Kernel("copy", write_kernel(tmp_path, body), CoreType.AIV)
+    rows = RNG.uniform(-1, 1, (4, 128)).astype(np.float32)
+    found = outputs(run([kernel], [rows, np.zeros((4, 64), np.float32)], [1]))[1]
+    np.testing.assert_array_equal(found, rows[:, 64:])

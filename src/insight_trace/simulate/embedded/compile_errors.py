@@ -45,6 +45,9 @@ _VENDOR_MEMBER = re.compile(
     r"[‘'](?P<name>\w+)[’'] is not a (?:class template )?member of [‘'](?:AscendC|matmul)[’']"
     r"|no (?:member|template|type) named [‘'](?P<clang>\w+)[’'] in namespace [‘'](?:AscendC|matmul)[’']"
 )
+# What our own headers say of a form that they do not have.
+_OUR_HEADERS = Path(__file__).parent / "include"
+_NOT_THERE = re.compile(r"static assertion failed.*?: (?P<what>\S.* (?:is|are) not supported)$")
 _FROM_A_CHECKOUT = (
     "{} is not in our own subset of AscendC; --ascendc-root PATH (or INSIGHT_TRACE_ASCENDC) names a checkout of asc-devkit, "
     "whose headers have it (docs/ascendc.md)"
@@ -64,6 +67,9 @@ def first_error(log: str, source: Path) -> CompileError:
             if Path(note["file"]).name == source.name:
                 file, line = note["file"], int(note["line"])
                 break
+    not_there = _NOT_THERE.match(message)
+    if not_there and _OUR_HEADERS in Path(match["file"]).parents:
+        return CompileError(file, line, message, refused=not_there["what"])
     vendor = _VENDOR_HEADER.search(message)
     if vendor:
         return CompileError(file, line, message, refused=_FROM_A_CHECKOUT.format(vendor["name"]))

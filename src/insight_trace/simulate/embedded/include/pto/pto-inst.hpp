@@ -6,6 +6,7 @@
 #include "pto/common/fifo.hpp"
 #include "pto/common/fifo_conversion.hpp"
 #include "pto/common/fixpipe.hpp"
+#include "pto/common/tile_fifo.hpp"
 #include "pto/common/utils.hpp"
 
 // Where the device's loader finds what kind of launch a kernel is for; the job says that here.

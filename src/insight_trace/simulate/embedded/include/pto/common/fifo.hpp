@@ -1,4 +1,5 @@
 // Tiles in order between the cube core and the vector cores of a cluster: TPipe, TPUSH, TPOP, TFREE.
+// TMPipe, whose slots are of one tile each, is in tile_fifo.hpp.
 //
 // A ring has SlotNum slots of SlotSize bytes: in global memory on a2a3 and for the _GM directions of a5, in
 // the consumer's own memory otherwise. Flag FlagID says "a tile is there", FlagID + 1 "half of the ring is
@@ -78,6 +79,48 @@ struct LanePart {
     }
 };
 
+// A flag to the other kind of core. On a2a3 it goes to every one of them; on a5 each pair of cores has its
+// own, and the cube core knows that of the second vector core by a number 16 higher.
+inline void raise_flag(unsigned flag, pipe_t pipe, bool on_both_lanes, insight_trace::Site at) {
+    if constexpr (!kOnA5) {
+        ffts_cross_core_sync(pipe, cross_core_message(CV_CORES_SYNC, flag), at);
+    } else {
+        set_intra_block(pipe, flag, at);
+        if (on_both_lanes) set_intra_block(pipe, flag + 16, at);
+    }
+}
+inline void await_flag(unsigned flag, pipe_t pipe, bool of_both_lanes, insight_trace::Site at) {
+    if constexpr (!kOnA5) {
+        wait_flag_dev(PIPE_S, flag, at);
+    } else {
+        wait_intra_block(pipe, flag, at);
+        if (of_both_lanes) wait_intra_block(pipe, flag + 16, at);
+    }
+}
+
+// Kernels name a place by its offset in the core's memory, or by the lower half of a tile's data().
+template <TileType in> uint32_t place_on_chip(uint32_t place, insight_trace::Site at) {
+    const auto base = static_cast<uint32_t>(
+        reinterpret_cast<uint64_t>(insight_trace_local(static_cast<insight_trace::Space>(in), 0, 1, at)));
+    return place - base < (1u << 20) ? place - base : place;
+}
+
+// Which flags the next push and the next pop use; kernels switch them off for the parts of a tile.
+struct ProducerStatus {
+    bool isAllocate = true, isRecord = true;
+    void setAllocateStatus(bool on) { isAllocate = on; }
+    void setRecordStatus(bool on) { isRecord = on; }
+    bool getAllocateStatus() const { return isAllocate; }
+    bool getRecordStatus() const { return isRecord; }
+};
+struct ConsumerStatus {
+    bool isWait = true, isFree = true;
+    void setWaitStatus(bool on) { isWait = on; }
+    void setFreeStatus(bool on) { isFree = on; }
+    bool getWaitStatus() const { return isWait; }
+    bool getFreeStatus() const { return isFree; }
+};
+
 } // namespace bundled
 
 template <int SlotSize, int SlotNum, int LocalSlotNum> struct RingFIFO {
@@ -144,12 +187,7 @@ struct TPipe {
         int getTileId() const { return static_cast<int>(tileIndex); }
         int getSubTileId() const { return static_cast<int>(subTileIndex); }
     };
-    struct Producer : End {
-        bool isAllocate = true, isRecord = true;
-        void setAllocateStatus(bool on) { isAllocate = on; }
-        void setRecordStatus(bool on) { isRecord = on; }
-        bool getAllocateStatus() const { return isAllocate; }
-        bool getRecordStatus() const { return isRecord; }
+    struct Producer : End, bundled::ProducerStatus {
         template <TileSplitAxis split = TILE_UP_DOWN> void allocate(INSIGHT_TRACE_AT) const {
             wait_at<split>(bundled::kOnCube ? kFreeToCube : kFreeToVector, PIPE_S, at);
         }
@@ -158,12 +196,7 @@ struct TPipe {
                          bundled::kOnCube ? PIPE_FIX : PIPE_MTE3, at);
         }
     };
-    struct Consumer : End {
-        bool isWait = true, isFree = true;
-        void setWaitStatus(bool on) { isWait = on; }
-        void setFreeStatus(bool on) { isFree = on; }
-        bool getWaitStatus() const { return isWait; }
-        bool getFreeStatus() const { return isFree; }
+    struct Consumer : End, bundled::ConsumerStatus {
         template <TileSplitAxis split = TILE_UP_DOWN> void wait(INSIGHT_TRACE_AT) const {
             wait_at<split>(bundled::kOnCube ? kFlagToCube : kFlagToVector, PIPE_S, at);
         }
@@ -178,7 +211,9 @@ struct TPipe {
     Consumer cons;
 
     TPipe(void *ring, uint32_t in_ub, uint32_t in_l1, INSIGHT_TRACE_AT)
-        : fifo{ring, in_ub, in_l1}, made_at_(at) {
+        : fifo{ring, bundled::place_on_chip<TileType::Vec>(in_ub, at),
+               bundled::place_on_chip<TileType::Mat>(in_l1, at)},
+          made_at_(at) {
         // the ring of the second direction lies behind that of the first
         if constexpr (is_both && !on_chip) {
             constexpr int behind = static_cast<int>(SlotNum) * static_cast<int>(SlotSize);
@@ -203,25 +238,14 @@ struct TPipe {
     }
 
   private:
-    // On a2a3 one flag goes to every core of the other kind; on a5 each pair of cores has its own.
     template <TileSplitAxis split> static int lanes(insight_trace::Site at) {
         return IsNoSplit || split == TILE_NO_SPLIT || get_subblockdim(at) < 2 ? 1 : 2;
     }
     template <TileSplitAxis split> static void raise(unsigned flag, pipe_t pipe, insight_trace::Site at) {
-        if constexpr (!bundled::kOnA5) {
-            ffts_cross_core_sync(pipe, bundled::cross_core_message(CV_CORES_SYNC, flag), at);
-        } else {
-            set_intra_block(pipe, flag, at);
-            if (bundled::kOnCube && lanes<split>(at) == 2) set_intra_block(pipe, flag + 16, at);
-        }
+        bundled::raise_flag(flag, pipe, bundled::kOnCube && lanes<split>(at) == 2, at);
     }
     template <TileSplitAxis split> static void wait_at(unsigned flag, pipe_t pipe, insight_trace::Site at) {
-        if constexpr (!bundled::kOnA5) {
-            wait_flag_dev(pipe, flag, at);
-        } else {
-            wait_intra_block(pipe, flag, at);
-            if (bundled::kOnCube && lanes<split>(at) == 2) wait_intra_block(pipe, flag + 16, at);
-        }
+        bundled::await_flag(flag, pipe, bundled::kOnCube && lanes<split>(at) == 2, at);
     }
     insight_trace::Site made_at_;
 };
@@ -323,7 +347,8 @@ template <class Pipe, class T, TileSplitAxis split, std::enable_if_t<is_tile<T>:
 inline void TPOP(Pipe &pipe, T &tile, int32_t lane, INSIGHT_TRACE_AT) {
     bundled::pop<split>(pipe, tile, lane, at);
 }
-template <class Pipe, TileSplitAxis split = TILE_UP_DOWN> inline void TFREE(Pipe &pipe, INSIGHT_TRACE_AT) {
+template <class Pipe, TileSplitAxis split = TILE_UP_DOWN, class = typename Pipe::RingFiFo>
+inline void TFREE(Pipe &pipe, INSIGHT_TRACE_AT) {
     if constexpr (Pipe::on_chip) {
         if (pipe.cons.isFree && Pipe::shouldNotifyFree(pipe.cons.tileIndex - 1))
             pipe.cons.template free<split>(at);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pto/common/call_forms.hpp"
+#include "pto/common/forms/transfer.hpp"
 #if defined(PTO_NPU_ARCH_A5)
 #include "pto/npu/a5/utils.hpp"
 #endif
@@ -124,16 +125,7 @@ template <MaskPattern pattern> constexpr int GetTimesByMask() {
 // Rows into boxes, by the tiles' types and pointers.
 template <class T, class D, class S>
 inline void TMovToVecNd2Nz(T *to, T *from, uint32_t rows, uint32_t cols, uint32_t, INSIGHT_TRACE_AT) {
-    D dst;
-    S src;
-    TASSIGN(dst, to, at);
-    TASSIGN(src, from, at);
-    insight_trace::Operand operands[] = {bundled::describe(dst), bundled::describe(src)};
-    for (auto &operand : operands) {
-        operand.tile.valid_rows = static_cast<int32_t>(rows);
-        operand.tile.valid_cols = static_cast<int32_t>(cols);
-    }
-    insight_trace_op(insight_trace::Op::TMOV, operands, 2, at);
+    bundled::move_by_pointers<D, S>(to, from, rows, cols, at);
 }
 
 // Scales lie at a sixteenth of the address of what they scale.

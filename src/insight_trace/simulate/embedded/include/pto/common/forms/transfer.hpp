@@ -29,4 +29,30 @@ inline RecordEvent TSTORE(const G &dst, const TileT &src, INSIGHT_TRACE_AT) {
     return bundled::call(insight_trace::Op::TSTORE, at, dst, src, AtomicType::AtomicNone, relu);
 }
 
+namespace bundled {
+// A move that the library's inner functions take by the tiles' types and pointers.
+template <class D, class S, class To, class From>
+void move_by_pointers(To *to, From *from, uint64_t rows, uint64_t cols, insight_trace::Site at) {
+    D dst;
+    S src;
+    TASSIGN(dst, to, at);
+    TASSIGN(src, from, at);
+    insight_trace::Operand operands[] = {describe(dst), describe(src)};
+    for (auto &operand : operands) {
+        operand.tile.valid_rows = static_cast<int32_t>(rows);
+        operand.tile.valid_cols = static_cast<int32_t>(cols);
+    }
+    insight_trace_op(insight_trace::Op::TMOV, operands, 2, at);
+}
+} // namespace bundled
+
+// As the library for a2a3 had it up to April 2026; TMOV took its place.
+template <class D, class S, unsigned, unsigned src_stride, unsigned dst_stride>
+inline void TCopy(typename D::TileDType to, typename S::TileDType from, uint64_t rows, uint64_t cols,
+                  INSIGHT_TRACE_AT) {
+    static_assert(src_stride == S::RowStride && dst_stride == D::RowStride,
+                  "TCopy with strides that are not those of its tiles is not supported");
+    bundled::move_by_pointers<D, S>(to, from, rows, cols, at);
+}
+
 } // namespace pto
