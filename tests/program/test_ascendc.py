@@ -336,6 +336,58 @@ def test_a_release_build_and_macros_of_its_own_start_the_same_cores(
         assert re.search(r"^plus_one +1 +1 +aiv ", ran.stderr, re.M), ran.stderr
 
 
+# Core 0 makes what core 1 reads. Core 0 comes first, so that the word is there when core 1 looks for it.
+HANDED_OVER = """
+__global__ __vector__ void hand_over(GM_ADDR x, GM_ADDR y, GM_ADDR words) {
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buffer, word;
+    pipe.InitBuffer(buffer, 256);
+    pipe.InitBuffer(word, 32);
+    LocalTensor<float> a = buffer.Get<float>();
+    LocalTensor<int32_t> w = word.Get<int32_t>();
+    GlobalTensor<float> from, to;
+    GlobalTensor<int32_t> shared;
+    from.SetGlobalBuffer((__gm__ float *)x, 64);
+    to.SetGlobalBuffer((__gm__ float *)y, 64);
+    shared.SetGlobalBuffer((__gm__ int32_t *)words, 64);
+    if (GetBlockIdx() == 0) {
+        Duplicate(a, 7.0f, 64);
+        PipeBarrier<PIPE_ALL>();
+        if (!LATE) DataCopy(from, a, 64);
+        IBSet(shared, w, 0, 0);
+        if (LATE) DataCopy(from, a, 64);
+    } else {
+        IBWait(shared, w, 0, 0);
+        DataCopy(a, from, 64);
+        PipeBarrier<PIPE_ALL>();
+        DataCopy(to, a, 64);
+    }
+}
+int main() {
+    aclInit(nullptr);
+    aclrtSetDevice(0);
+    void *x, *y, *words;
+    aclrtMalloc(&x, 256, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc(&y, 256, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc(&words, 256, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemset(x, 256, 0, 256);
+    aclrtMemset(words, 256, 0, 256);
+    hand_over<<<2, nullptr, nullptr>>>((uint8_t *)x, (uint8_t *)y, (uint8_t *)words);
+    return aclrtSynchronizeStream(nullptr);
+}
+"""
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_word_that_is_there_at_the_first_look_orders_what_came_before_it_alone(
+    tmp_path: Path, asc_devkit_checkout: Path, late: bool
+) -> None:
+    text = f"#define LATE {int(late)}\n{HEAD}{HANDED_OVER}"
+    ran = run(tmp_path, asc_devkit_checkout, text, "--check", "-o", "traces")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ("with nothing that orders the two cores" in ran.stderr) == late, ran.stderr
+
+
 def test_a_checkout_can_be_named_on_the_command_line(tmp_path: Path, asc_devkit_checkout: Path) -> None:
     (tmp_path / "program.asc").write_text(RIGHT)
     line = "bisheng -xasc --npu-arch=dav-2201 -O2 program.asc -o program && ./program"

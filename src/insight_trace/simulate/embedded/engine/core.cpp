@@ -205,9 +205,10 @@ void Core::transfer(Instr instr, Type type, const Area &gm, const Area &local, i
     geometry.burst_bytes = burst_bytes;
     geometry.gm_step = gm_step;
     geometry.atomic = atomic_store;
-    r.geometry = geometry_of(geometry);
     const Ends ends = ends_of(instr);
     const bool stores = ends.to == Space::GM;
+    geometry.counted = looks_at_words && !stores;
+    r.geometry = geometry_of(geometry);
     const Area &there = gm.parts ? gm : lines_at(gm.address, bursts, gm_step, burst_bytes);
     operand(stores ? 0 : 1, stores ? kWrites : kReads, Space::GM, type, there, 0);
     operand(stores ? 1 : 0, stores ? kReads : kWrites, stores ? ends.from : ends.to, type, local,

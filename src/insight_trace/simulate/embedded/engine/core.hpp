@@ -217,7 +217,8 @@ class Core {
     uint8_t atomic_op = 0;   // 0 add, 1 max, 2 min
     // Of the accumulator of the instruction that is issued next, below the tile ops.
     void use_unit_flag(uint64_t flag) { unit_flag_ = static_cast<uint32_t>(flag); }
-    bool atomic_store = false; // the stores of the running op add to what is there
+    bool atomic_store = false;   // the stores of the running op add to what is there
+    bool looks_at_words = false; // loads are of words that cores leave for each other, the library says
     CounterLoop counter_loop;
     std::array<Buffer, kBuffers> buffers;
     uint8_t store_atomic_type = 0, store_atomic_op = 0; // of scalar stores: set_st_atomic_cfg

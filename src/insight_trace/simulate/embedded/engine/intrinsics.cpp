@@ -368,6 +368,9 @@ extern "C" uint64_t insight_trace_intrinsic(Intrinsic which, uint64_t a, uint64_
         core.barrier(PipeId::ALL);
         print_for_kernel(reinterpret_cast<const char *>(a));
         return 0;
+    case Intrinsic::LookAtWords:
+        core.looks_at_words = !core.looks_at_words;
+        return 0;
     case Intrinsic::LocalBase:
         if (b) core.plain_offsets = true;
         return reinterpret_cast<uint64_t>(core.local(static_cast<Space>(a), 0, 1));

@@ -56,7 +56,9 @@ struct CallRow {
 static_assert(sizeof(CallRow) == 8);
 
 struct Geometry {
-    uint8_t form = 0, type = 0, counted = 0, atomic = 0;  // atomic: a store that adds to what is there
+    // counted: of a vector instruction in count mode, and of a load of words that cores leave for each other;
+    // atomic: a store that adds to what is there
+    uint8_t form = 0, type = 0, counted = 0, atomic = 0;
     uint16_t block_stride[3] = {}, repeat_stride[3] = {}; // dst, src0, src1; blocks of 32 bytes
     uint32_t repeat = 0, elements = 0;                    // elements: active in all repeats together
     uint64_t mask[2] = {};                                // active lanes of one repeat; 0 in count mode

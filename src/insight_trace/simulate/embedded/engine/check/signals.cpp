@@ -43,8 +43,9 @@ struct Looking {
 
 } // namespace
 
-// Two ways to ask again: a scalar load behind a DCCI of its line, and the same transfer once more while no
-// unit works with what it brings, but for a store of the core's own word among them.
+// What the library loads as such words it says itself (LookAtWords). Else two ways to ask again: a scalar
+// load behind a DCCI of its line, and the same transfer once more while no unit works with what it brings,
+// but for a store of the core's own word among them.
 void SignalBlocks::look_for_blocks(const Records &records, size_t cores) {
     std::vector<Looking> looking(cores);
     auto mark = [this](uint64_t begin, uint64_t end) {
@@ -80,7 +81,8 @@ void SignalBlocks::look_for_blocks(const Records &records, size_t cores) {
                 if (role & kReads) bytes.emplace_back(begin, end);
             });
         const bool again = !bytes.empty() && core.load_site == r.site && core.bytes == bytes;
-        if (again)
+        const bool said = r.geometry != kNoGeometry && records.geometries.rows()[r.geometry].counted;
+        if (again || (said && site.pipe == PipeId::MTE2))
             for (const auto &[begin, end] : bytes) mark(begin, end);
         core.load_site = bytes.empty() ? ~0u : r.site;
         core.bytes.swap(bytes);

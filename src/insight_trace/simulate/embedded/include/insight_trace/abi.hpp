@@ -137,6 +137,7 @@ enum class Intrinsic : uint16_t {
     LocalBase,   // a: Space. The address of its first byte in this core. b: 1 where pointers to every memory
                  // stand on this one's
     Print,       // a: a text of the kernel's
+    LookAtWords, // from here on, or no more: loads look at words that cores leave for each other
 };
 
 // Instructions that a kernel issues itself, below the tile ops. An address is a byte offset in its memory, or
