@@ -1,6 +1,7 @@
 """Cube and vector cores together: right results whatever the host does first, and deadlocks that explain themselves."""
 
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from insight_trace.model import CoreType, Stall
 from insight_trace.outcome import Fault, Simulation
-from tests.simulate.dispatching import kernel, mix, outputs, run
+from tests.simulate.dispatching import KERNELS, kernel, mix, outputs, run
 
 TILES = 7
 SEEDS = range(1, 51)
@@ -62,6 +63,28 @@ def _times(simulation: Simulation) -> list[NDArray[np.int64]]:
 def test_tiles_pushed_between_cores_arrive_in_order(which: str, lanes: int, target: str) -> None:
     simulation = _KERNELS[which](lanes, target)
     np.testing.assert_allclose(outputs(simulation)[3], _expected(which), rtol=2e-3, atol=1e-2)
+
+
+def test_a_pipe_with_the_unit_flag_needs_no_other_between_product_and_store(tmp_path: Path) -> None:
+    text = (KERNELS / "mix_add.cpp").read_text(encoding="utf-8")
+    for before, then in (
+        ("sizeof(float), 4>", "sizeof(float), 4, 2, false, true>"),
+        ("TMATMUL(", "TMATMUL<AccPhase::Final>("),
+        ("set_flag(PIPE_M, PIPE_FIX, EVENT_ID0);", ""),
+        ("wait_flag(PIPE_M, PIPE_FIX, EVENT_ID0);", ""),
+    ):
+        assert before in text
+        text = text.replace(before, then)
+    source = tmp_path / "mix_add.cpp"
+    source.write_text(text, encoding="utf-8")
+    a, b, _, bias = _inputs()
+    simulation = run(mix(source, 2), [a, b, bias, np.zeros_like(bias), _ring(4), TILES], [3])
+    np.testing.assert_allclose(outputs(simulation)[3], _expected("add"), rtol=2e-3, atol=1e-2)
+    rows = simulation.instructions
+    names = np.array(rows.names)[rows.name]
+    stores, products = names == "FIX_L0C_TO_OUT", names == "MMAD"
+    assert (rows.start[stores] > rows.start[products]).all()
+    assert (rows.end[stores] > rows.end[products]).all()
 
 
 def test_what_is_not_split_waits_for_one_vector_core_of_two() -> None:

@@ -143,6 +143,7 @@ struct TPipe {
     static constexpr bool is_c2v = direction == DIR_C2V || direction == DIR_C2V_GM;
     static constexpr bool is_v2c = direction == DIR_V2C || direction == DIR_V2C_GM || is_v2c_ctrl;
     static constexpr bool on_chip = bundled::kOnA5 && direction <= DIR_BOTH;
+    static constexpr bool unit_flag = UnitFlag;
     static constexpr uint32_t SyncPeriod = SlotNum <= 2 ? SlotNum : SlotNum / 2;
     static_assert(!is_both || FlagID + 3 < 16, "a pipe for both directions needs four of the 16 flags");
     static_assert(!is_v2c_ctrl, "control pipes (DIR_V2C_CTRL) are not supported");
@@ -252,6 +253,15 @@ struct TPipe {
 
 namespace bundled {
 
+// Of an accumulator, with the unit flag between cube unit and FIXPIPE where the pipe takes part in it.
+template <class Pipe, class G, class T>
+void store_into_slot(const G &slot, const T &tile, insight_trace::Site at) {
+    if constexpr (T::Loc == TileType::Acc && Pipe::unit_flag)
+        TSTORE<STPhase::Final>(slot, tile, at);
+    else
+        TSTORE(slot, tile, at);
+}
+
 // Into the ring in global memory.
 template <TileSplitAxis split, class Pipe, class T>
 void push_to_gm(Pipe &pipe, T &tile, int64_t lane, insight_trace::Site at) {
@@ -261,7 +271,7 @@ void push_to_gm(Pipe &pipe, T &tile, int64_t lane, insight_trace::Site at) {
     GlobalTensor<Element, RowsOfGlobal, StepsOfGlobal> slot(
         reinterpret_cast<Element *>(pipe.slot_in_gm(pipe.prod)) + part.offset, RowsOfGlobal(rows, cols),
         StepsOfGlobal(part.step));
-    TSTORE(slot, tile, at);
+    store_into_slot<Pipe>(slot, tile, at);
 }
 
 // Straight into the other core's memory: operands are the place there, the tile, and which part of it.

@@ -209,10 +209,7 @@ inline RecordEvent TPUSH(T &tile, Pipe &pipe, INSIGHT_TRACE_AT) {
     } else if constexpr (Pipe::is_c2v) {
         auto slot = bundled::rows_in_gm<T::Rows, T::Cols>(
             pipe.template in_gm<typename T::DType>(pipe.prod, bundled::Sides<Pipe>::elements));
-        if constexpr (Pipe::unit_flag)
-            TSTORE<STPhase::Final>(slot, tile, at);
-        else
-            TSTORE(slot, tile, at);
+        bundled::store_into_slot<Pipe>(slot, tile, at);
     } else {
         bundled::for_each_part(pipe, tile, [at](auto &part, auto &slot) { TSTORE(slot, part, at); });
     }
