@@ -95,6 +95,19 @@ def test_a_program_with_a_kernel_runs_unchanged_and_each_launch_has_a_workspace(
     ]  # nothing is left in the user's folder
 
 
+@pytest.mark.upstream
+@pytest.mark.parametrize(("arch", "chip"), [("dav-2201", "Ascend910B1"), ("dav-3510", "Ascend950PR_9599")])
+def test_a_program_compiles_over_the_tile_library_of_a_checkout(
+    tmp_path: Path, pto_isa_checkout: Path, arch: str, chip: str
+) -> None:
+    asked = "#ifndef INSIGHT_TRACE_LIBRARY\n#error these are our own headers\n#endif\nusing namespace pto;"
+    (tmp_path / "add.cpp").write_text(EXAMPLE.read_text().replace("using namespace pto;", asked))
+    line = f"bisheng -xcce --npu-arch={arch} add.cpp -o add -lascendcl && ./add"
+    options = ("--trace", "none", "--pto-isa-root", str(pto_isa_checkout), "--soc-version", chip)
+    done = run_exec(tmp_path, "sh", "-c", line, options=options)
+    assert (done.returncode, done.stdout) == (0, "error 0, 0 of 32768 wrong\n"), done.stderr
+
+
 def test_the_exit_code_is_the_programs_own(tmp_path: Path) -> None:
     assert run_exec(tmp_path, "sh", "-c", "exit 7").returncode == 7
     assert run_exec(tmp_path, "sh", "-c", "kill -9 $$").returncode == 137

@@ -29,6 +29,7 @@ or all
 --launch-count N       int      trace at most so many launches
 --launch-skip-before-match N -> skip  int =0  of those that match, skip the first N
 --chip --soc-version NAME -> soc_version  text  the chip (usual: that of the kernels' architecture)
+--pto-isa-root P       path     checkout of pto-isa, whose own tile library kernels compile against
 --ascendc-root P       path     checkout of asc-devkit, for kernels in AscendC
 --preset               device|camodel =device  whose times to show
 --check                on       warnings of the checker, too; errors of what is traced are always shown
@@ -43,7 +44,9 @@ command -- COMMAND     text ...  the program and its arguments
 
 def run(options: argparse.Namespace) -> int:
     from insight_trace.simulate.embedded import ascendc
+    from insight_trace.simulate.embedded.toolchain import name_library
 
+    name_library(options.pto_isa_root)
     ascendc.name_checkout(options.ascendc_root)
     words = options.command[1:] if options.command[:1] == ["--"] else options.command
     done: ProgramResult = call("run_program", options, command=words)

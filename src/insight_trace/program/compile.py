@@ -38,7 +38,14 @@ from insight_trace.simulate.embedded.entry_link import SECTIONS, entries_only, t
 from insight_trace.simulate.embedded.memory import escape
 from insight_trace.simulate.embedded.scalar_code import HOOKS, count_blocks
 from insight_trace.simulate.embedded.source_lines import is_ours
-from insight_trace.simulate.embedded.toolchain import KERNEL_FLAGS, PRELUDE, WANTS_CPP20, Toolchain
+from insight_trace.simulate.embedded.toolchain import (
+    KERNEL_FLAGS,
+    LIBRARY_PRELUDE,
+    LIBRARY_STANDARD,
+    PRELUDE,
+    WANTS_CPP20,
+    Toolchain,
+)
 
 HEADERS = Path(__file__).resolve().parent / "include"
 PROGRAM_HEADER = HEADERS / "insight_trace_program" / "program.hpp"
@@ -231,18 +238,27 @@ def is_ascendc(toolchain: Toolchain, line: CommandLine, source: Input) -> bool:
 
 def _first(toolchain: Toolchain, line: CommandLine, source: Input, side: str, whole: bool) -> list[str]:
     """Flags, folders of headers, and what is read before the source."""
-    words = [line.standard, "-w", *_MACROS[side], *device_defines(line.target), f"-I{HEADERS}"]
+    words = [_standard(toolchain, line), "-w", *_MACROS[side], *device_defines(line.target), f"-I{HEADERS}"]
     words += [
         word for word in line.preprocessor if word == "-DNDEBUG"
     ]  # of every release; headers ask for it
     if not is_ascendc(toolchain, line, source):
-        return [*words, f"-I{INCLUDE}", "-include", str(PRELUDE), "-include", str(PROGRAM_HEADER)]
+        if toolchain.library:  # before ours: a header that the checkout has is the checkout's
+            words += [f"-I{toolchain.library / 'include'}"]
+        prelude = LIBRARY_PRELUDE if toolchain.library else PRELUDE
+        return [*words, f"-I{INCLUDE}", "-include", str(prelude), "-include", str(PROGRAM_HEADER)]
     folders = [f"-I{folder}" for folder in toolchain.ascendc_folders]
     words = [*words, *folders, f"-I{INCLUDE}", "-DINSIGHT_TRACE_PROGRAM", *_vector_cores_of_a_mix(source)]
     if whole or toolchain.compiler.is_clang:  # which has no way to name it
         return [*words, "-include", str(ascendc.PRELUDE), "-include", str(PROGRAM_HEADER)]
     words = [*_code_flags(toolchain, line, side), *words]
     return [*words, "-fpch-preprocess", *toolchain.ascendc_header(words, PROGRAM_HEADER)]
+
+
+def _standard(toolchain: Toolchain, line: CommandLine) -> str:
+    """The library of a checkout names templates that are declared later, which C++20 finds by their arguments."""
+    older = re.search(r"\+\+(98|03|0x|11|1y|14|1z|17)$", line.standard)
+    return LIBRARY_STANDARD if toolchain.library and older else line.standard
 
 
 _ONE_AND_ONE = re.compile(r"__mix__\s*\(\s*1\s*,\s*1\s*\)|KERNEL_TYPE_MIX_AI[CV]_1_1\b")
@@ -264,9 +280,9 @@ def _code_flags(toolchain: Toolchain, line: CommandLine, side: str) -> list[str]
     """How one side is compiled."""
     if side.startswith("host"):
         kept = [flag for flag in line.kept if not flag.startswith("-std=") and flag not in ("-fno-rtti",)]
-        return [line.standard, *kept, "-g1", "-fPIC", "-w"]
+        return [_standard(toolchain, line), *kept, "-g1", "-fPIC", "-w"]
     unshared = [] if toolchain.compiler.is_clang else ["-fno-gnu-unique"]
-    return [line.standard, *KERNEL_FLAGS, *toolchain._hooks(), *unshared, *SECTIONS]
+    return [_standard(toolchain, line), *KERNEL_FLAGS, *toolchain._hooks(), *unshared, *SECTIONS]
 
 
 def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> Path:

@@ -55,7 +55,7 @@ MARKS_WITH_COST = HERE / "marks_with_cost.hpp"
 
 _STANDARD = "-std=c++17"
 # The tile library names templates that are declared later: C++20 finds them by their arguments.
-_LIBRARY_STANDARD = "-std=c++20"
+LIBRARY_STANDARD = "-std=c++20"
 # What the device compiler takes in C++17 and g++ in C++20 alone: constant constructors that leave members open, and
 # `ReduceSum<float>(tensor)` where the arguments say in which namespace to look.
 WANTS_CPP20 = re.compile(
@@ -127,6 +127,12 @@ def library_checkout(named: Path | None) -> Path | None:
             hint=f"name a checkout of pto-isa with --pto-isa-root or {LIBRARY_VARIABLE}, or none: ours serve then",
         )
     return root
+
+
+def name_library(root: Path | None) -> None:
+    """What a command names holds for it and for every compiler that it starts."""
+    if root is not None:
+        os.environ[LIBRARY_VARIABLE] = str(library_checkout(root))
 
 
 class Toolchain(Struct, frozen=True, dict=True):
@@ -273,7 +279,7 @@ class Toolchain(Struct, frozen=True, dict=True):
                 f"the kernel source cannot be read: {error.strerror}", where=str(source)
             ) from None
         flags = [
-            _LIBRARY_STANDARD if self.library else _STANDARD, *KERNEL_FLAGS, *sanitizers(), *self._hooks(),
+            LIBRARY_STANDARD if self.library else _STANDARD, *KERNEL_FLAGS, *sanitizers(), *self._hooks(),
             _CORE_DEFINES[core_type], *family_named(target).defines, *defines,
         ]  # fmt: skip
         folders = self._ascendc_folders_of(source, include_dirs, target)
@@ -396,7 +402,7 @@ class Toolchain(Struct, frozen=True, dict=True):
             made_by = [*SECTIONS, *made_by]
         done = self._run_on_source(job, [*job.flags, *rule, *made_by, source, "-o", str(made_object)], into)
         if done.code != 0 and WANTS_CPP20.search(done.said.decode(errors="replace")):
-            newer = structs.replace(job, flags=(*job.flags, _LIBRARY_STANDARD))
+            newer = structs.replace(job, flags=(*job.flags, LIBRARY_STANDARD))
             again = self._run_on_source(
                 newer, [*newer.flags, *rule, *made_by, source, "-o", str(made_object)], into
             )
