@@ -57,14 +57,14 @@ CASES = [
     *((target, settings) for target in ("a2a3", "a5") for settings in FORMS.values()),
     ("a5", "#define ON_CHIP 1"),
 ]
-EACH = pytest.mark.parametrize(
+ON_BOTH = pytest.mark.parametrize(
     ("target", "settings"),
     CASES,
     ids=[f"{target}, {settings}".replace("#define ", "").replace("\n", ", ") for target, settings in CASES],
 )
 
 
-@EACH
+@ON_BOTH
 def test_tiles_arrive_through_pipes_whose_steps_the_kernel_chooses(
     tmp_path: Path, target: str, settings: str
 ) -> None:
@@ -90,7 +90,7 @@ def _between_cores(simulation: Simulation) -> list[list[tuple[str, int, str]]]:
     return steps
 
 
-@EACH
+@ON_BOTH
 def test_the_librarys_pipe_does_the_same(
     tmp_path: Path, target: str, settings: str, pto_isa_checkout: Path
 ) -> None:
