@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,6 @@ from insight_trace.cache import content_key
 from insight_trace.chips import family_named
 from insight_trace.errors import JobError
 from insight_trace.model import CoreType
-from insight_trace.program import host_stubs
 from insight_trace.program.command_line import CommandLine, Input
 from insight_trace.program.core_kinds import (
     Reach,
@@ -285,6 +284,53 @@ def _code_flags(toolchain: Toolchain, line: CommandLine, side: str) -> list[str]
     return [_standard(toolchain, line), *KERNEL_FLAGS, *toolchain._hooks(), *unshared, *SECTIONS]
 
 
+# Kernels that host code of another source calls as functions: `kernel(blocks, nullptr, stream, …)`. The vendor's compiler
+# leaves such a function of each kernel with C linkage for the host. Here a source has them that launches nothing itself: its
+# kernels are there for others.
+_STUB_PREFIX = "insight_trace_host_stub_"
+_STUB_NAMES = re.compile(rf"^\S+ [WT] (_ZN\d+{_STUB_PREFIX}(\w+?)I\S*E4callE\S*)$", re.M)
+_STUB_TEXT = """
+template <class Kernel> struct {prefix}{name};
+template <class... Values> struct {prefix}{name}<void(Values...)> {{
+    [[gnu::used]] static void call(uint32_t blocks, void *, void *stream, Values... values) {{
+        {name}<<<blocks, nullptr, stream>>>(values...);
+    }}
+}};
+template struct {prefix}{name}<decltype({name})>;
+"""
+
+
+def _called_as_functions(text: str) -> list[str]:
+    """The kernels of a preprocessed source that launches none: those with C linkage and a body."""
+    if "<<<" in text:
+        return []
+    found = []
+    for name in sorted(kernels_in(text)):
+        for match in re.finditer(rf"\b{re.escape(name)}\s*\([^;{{}}]*\)\s*\{{", text):
+            head = text[max(0, match.start() - 600) : match.start()]
+            if re.search(r'extern\s+"C"(?!\s*\{)', head[max(head.rfind(";"), head.rfind("}")) + 1 :]):
+                found.append(name)
+                break
+    return found
+
+
+def _stubs_text(kernels: Iterable[str]) -> str:
+    """A launch of each kernel, to stand behind its source."""
+    return "".join(_STUB_TEXT.format(prefix=_STUB_PREFIX, name=name) for name in kernels)
+
+
+def _rename_stubs(host: Path) -> None:
+    """The functions get the names of their kernels, whose own copies on the host never run."""
+    words: list[str] = []
+    for symbol, name in _STUB_NAMES.findall(tool(["nm", str(host)])):
+        words += [
+            f"--redefine-sym={name}=insight_trace_copy_of_{name}",
+            f"--redefine-sym={symbol}={name}",
+        ]
+    if words:
+        tool(["objcopy", *words, str(host)])
+
+
 def compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> Path:
     """The object of one source: host code, with the compiled kernels in it."""
     try:
@@ -308,7 +354,7 @@ def _compile_program(toolchain: Toolchain, line: CommandLine, source: Input) -> 
                 strict=True,
             )
         )
-        stubs = host_stubs.text_of(host_stubs.called_as_functions(texts["host"]))
+        stubs = _stubs_text(_called_as_functions(texts["host"]))
         stubs += f"\n{AUTO_SYNC}\n" if line.auto_sync else ""
         rewritten = {
             side: rewrite_launches(text + stubs, host=side == "host") for side, text in texts.items()
@@ -360,7 +406,7 @@ def _build(
             for entry in image.result():
                 entries.setdefault(entry, set()).add(side)
     host_object = host.result()
-    host_stubs.rename(host_object)
+    _rename_stubs(host_object)
     objects = [host_object, *_stubs(toolchain, host_object, into)]
     if has_launches:
         facts = _facts(line, final, entries, texts, rewritten, kernels)
