@@ -147,8 +147,8 @@ class RunStore:
         with self._open(write=False) as connection:
             rows = connection.execute(
                 'select id, made, scene, "case", chip, cycles, micros, dispatches, directory, data from runs '
-                'where (?1 is null or instr(scene, ?1) > 0) and (?2 is null or "case" = ?2) order by id desc',
-                (scene, case),
+                'where (:scene is null or instr(scene, :scene) > 0) and (:case is null or "case" = :case) order by id desc',
+                {"scene": scene, "case": case},
             ).fetchall()
         return [self._stored(row) for row in rows]
 
