@@ -73,6 +73,14 @@ def test_what_our_own_headers_refuse_is_no_fault_of_the_kernel(requirement: str)
     assert not first_error(f"/scene/kernels/kernel.cpp:12:5: {said}", KERNEL).refused
 
 
+def test_a_header_that_another_tree_of_ours_precompiled_is_the_one_that_lies_here() -> None:
+    said = "error: static assertion failed: control pipes (CTRL_FIFO) are not supported"
+    below = "insight_trace/simulate/embedded/include/pto/common/fifo.hpp"
+    found = first_error(f"/gone/src/{below}:7:3: {said}", KERNEL)
+    assert found.refused == "control pipes (CTRL_FIFO) are not supported"
+    assert Path(found.file) == Path(insight_trace.__file__).parents[1] / below
+
+
 def test_an_error_in_a_header_is_placed_at_the_call_in_the_kernel():
     log = """\
 In file included from /headers/pto/pto-inst.hpp:3:

@@ -70,7 +70,7 @@ from insight_trace.capture import builds
 
 class Asked:
     def executable(self, program):
-        print(program.name)
+        print(f"{program.name} ", end="", flush=True)  # two threads ask at once
 
 builds.compile_programs(Asked())
 builds.Toolchain.find()

@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from insight_trace.simulate.embedded.engine_objects import INCLUDE
+from insight_trace.simulate.embedded.source_lines import OURS
+
 
 @dataclass(frozen=True, slots=True)
 class CompileError:
@@ -46,7 +49,6 @@ _VENDOR_MEMBER = re.compile(
     r"|no (?:member|template|type) named [‘'](?P<clang>\w+)[’'] in namespace [‘'](?:AscendC|matmul)[’']"
 )
 # What our own headers say of a form that they do not have.
-_OUR_HEADERS = Path(__file__).parent / "include"
 _NOT_THERE = re.compile(r"static assertion failed.*?: (?P<what>\S.* (?:is|are) not supported)$")
 _FROM_A_CHECKOUT = (
     "{} is not in our own subset of AscendC; --ascendc-root PATH (or INSIGHT_TRACE_ASCENDC) names a checkout of asc-devkit, "
@@ -60,7 +62,8 @@ def first_error(log: str, source: Path) -> CompileError:
     if match is None:
         lines = [line for line in log.splitlines() if line.strip()]
         return CompileError(str(source), 0, lines[0] if lines else "the compiler failed without a word")
-    file, line, message = match["file"], int(match["line"]), match["message"]
+    said_in, line, message = _in_this_tree(match["file"]), int(match["line"]), match["message"]
+    file = said_in
     if Path(file).name != source.name:
         # an instantiation inside a header: the kernel's own line stands in the notes before or after it
         for note in _REQUIRED.finditer(log):
@@ -68,7 +71,7 @@ def first_error(log: str, source: Path) -> CompileError:
                 file, line = note["file"], int(note["line"])
                 break
     not_there = _NOT_THERE.match(message)
-    if not_there and _OUR_HEADERS in Path(match["file"]).parents:
+    if not_there and INCLUDE in Path(said_in).parents:
         return CompileError(file, line, message, refused=not_there["what"])
     vendor = _VENDOR_HEADER.search(message)
     if vendor:
@@ -77,7 +80,7 @@ def first_error(log: str, source: Path) -> CompileError:
     if member:
         name = f"AscendC::{member['name'] or member['clang']}"
         return CompileError(file, line, message, refused=_FROM_A_CHECKOUT.format(name))
-    if Path(file).suffix == ".cce" or Path(match["file"]).suffix == ".cce":
+    if Path(file).suffix == ".cce" or Path(said_in).suffix == ".cce":
         return CompileError(
             file, line, message,
             refused="a vendor body in raw CCE intrinsics is not supported: PTO tile kernels and AscendC run here",
@@ -88,3 +91,9 @@ def first_error(log: str, source: Path) -> CompileError:
     if header:
         return CompileError(file, line, message, header["header"] or header["clang"])
     return CompileError(file, line, message, name if _TILE_API.match(name) else "")
+
+
+def _in_this_tree(file: str) -> str:
+    """Where a header of ours lies here: one that is precompiled is named where the tree lay that precompiled it."""
+    _, ours, header = file.partition(OURS)
+    return str(INCLUDE / header) if ours else file

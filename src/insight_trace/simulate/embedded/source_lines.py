@@ -22,7 +22,7 @@ KEPT = "kernel_lines"  # beside the shared object: offset, line and file of each
 
 _AFTER = chr(0x10FFFF)  # sorts after every file name
 # Wherever it is installed: an object in the cache may have been compiled by another installation.
-_OURS = f"/{INCLUDE.relative_to(INCLUDE.parents[3]).as_posix()}/"
+OURS = f"/{INCLUDE.relative_to(INCLUDE.parents[3]).as_posix()}/"
 _LIBRARIES = (
     "/include/pto/",
     "/ascendc_headers/",
@@ -32,7 +32,7 @@ _LIBRARIES = (
 @lru_cache(maxsize=1024)
 def is_ours(file: str) -> bool:
     """Whether a file is one of the headers that stand for the vendor's, or is one of the vendor's."""
-    return _OURS in file or any(library in file for library in _LIBRARIES)
+    return OURS in file or any(library in file for library in _LIBRARIES)
 
 
 def line_of_crash(shared_object: str, offset: int) -> tuple[str, int] | None:
