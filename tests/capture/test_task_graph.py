@@ -7,6 +7,7 @@ from insight_trace.capture.session import CaptureOptions
 from insight_trace.capture.task_graph import take_graph
 from insight_trace.errors import JobError
 from insight_trace.executor import Local
+from insight_trace.model import Role
 from insight_trace.run.whole_run import RunRequest, run_case
 
 
@@ -17,6 +18,14 @@ def graph_of(folder, body, among=()):
 
 def edges_of(graph):
     return sorted(zip(graph.edges["before"].tolist(), graph.edges["after"].tolist(), strict=True))
+
+
+def test_a_signature_of_fewer_tensors_than_the_task_has_says_nothing_of_its_roles(tmp_path):
+    body = "CoreTaskArgs t; t.add_input(a, b, a); t.add_output(info); rt_submit_aiv_task(0, t);"
+    graph = graph_of(tmp_path, body)
+    last = graph.rows[graph.rows["dispatch_id"] == graph.tasks["dispatch_id"][1]]
+    roles = {(int(row["arg_index"]), list(Role)[row["role"]]) for row in last}
+    assert roles == {(0, Role.INPUT), (1, Role.INPUT), (2, Role.INPUT), (3, Role.OUTPUT)}
 
 
 READS_OUT = "uint32_t at[2] = {0, 0}; get_tensor_data<float>(out, 2, at);"

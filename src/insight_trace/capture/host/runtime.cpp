@@ -159,7 +159,13 @@ static bool writes_nothing(const Task &task) {
     return std::all_of(task.tensors.begin(), task.tensors.end(), read);
 }
 
-// A kernel's signature decides where it covers the slot, as it does in the device's dumps.
+// A signature of fewer tensors than the task has is one of other arguments: its places mean nothing here.
+static bool describes(const std::string &signature, const Task &task) {
+    auto tensors = std::count_if(signature.begin(), signature.end(), [](char c) { return c != 'S'; });
+    return static_cast<size_t>(tensors) >= task.tensors.size();
+}
+
+// A kernel's signature decides where it covers the task, as it does in the device's dumps.
 void Runtime::choose_roles(Task &task) {
     bool none_written = writes_nothing(task);
     for (size_t slot = 0; slot < task.tensors.size(); ++slot) {
@@ -172,6 +178,7 @@ void Runtime::choose_roles(Task &task) {
         for (int row : task.rows) {
             if (row < 0) continue;
             const std::string &signature = job_.kernels[static_cast<size_t>(row)].signature;
+            if (!describes(signature, task)) continue;
             char letter = slot < signature.size() ? signature[slot] : 'S';
             if (letter == 'S') continue;
             argument.role = letter == 'I' ? Role::Input : letter == 'O' ? Role::Output : Role::InOut;
