@@ -5,11 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
+from insight_trace.arguments.arrays import from_arrays
+from insight_trace.arguments.slots import Zero
 from insight_trace.dtypes import dtype_named
 from insight_trace.errors import RequestError
 from insight_trace.model import Instructions, Operands
 from insight_trace.simulate import simulate
+from insight_trace.simulate.embedded.memory import GlobalMemory
 from insight_trace.simulate.embedded.op_forms import OpRequest
 from insight_trace.simulate.embedded.op_script import op_numbers
 from insight_trace.simulate.embedded.simulator import EmbeddedOptions
@@ -39,6 +43,25 @@ def test_an_example_takes_the_same_time_without_its_arithmetic(name: str, target
     assert len(full.instructions) > 5
     assert_same_stream(quick.instructions, full.instructions)
     assert quick.findings == full.findings
+
+
+def test_arguments_of_zeros_take_no_room_in_a_run_that_writes_none(monkeypatch) -> None:
+    asked: list[int] = []
+    take = GlobalMemory.take_room
+    monkeypatch.setattr(
+        GlobalMemory,
+        "take_room",
+        lambda memory, buffer, size: asked.append(size) or take(memory, buffer, size),
+    )
+    made = from_arrays(EXAMPLES["stream"].arguments())
+    zeros = [structs.replace(made.slots[slot], content=Zero()) for slot in (1, 2)]
+    arguments = structs.replace(made, slots=(made.slots[0], *zeros, made.slots[3]))
+    each = made.tensors[0].numel * 4
+    for timing_only, room in ((True, [each]), (False, [each] * 3)):
+        asked.clear()
+        done = simulate(KERNELS / "stream.cpp", arguments, timing_only=timing_only)
+        assert done.failure is None
+        assert asked == room
 
 
 @pytest.mark.parametrize("target", TARGETS)

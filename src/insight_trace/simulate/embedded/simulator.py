@@ -174,7 +174,7 @@ def run_embedded(
     def run_in(directory: Path, shares: int) -> Simulation:
         gm = MemoryLayout(arguments, plans)
         image = directory / "gm"
-        gm.fill(image)
+        gm.fill(image, sparse=options.timing_only)
         lines = [
             *job_options(soc, options, directory),
             f"shares\t{shares}",
@@ -273,7 +273,7 @@ class MemoryLayout:
         return self.args.address + self.row_size * self.rows[plan.block, plan.cube, plan.sub_block]
 
     def fill(self, path: Path, offset: int = 0, *, sparse: bool = False) -> None:
-        """Writes everything; `sparse`: buffers of zeros take no room, as what a run writes does not go to the file."""
+        """Writes everything; `sparse`: buffers of zeros take no room, for a run that writes none, or not into the file."""
         self.memory.create(path, offset)
         for i, tensor in enumerate(self.arguments.tensors):
             buffer = self.buffers[tensor.slot]
