@@ -46,10 +46,11 @@ RUNS = (
 
 
 def _done(run: Published, simpler: Path) -> subprocess.CompletedProcess[str]:
-    scene = simpler / run.folder / run.scene / f"test_{run.scene}.py"
-    with tempfile.TemporaryDirectory(prefix="whole-runs-") as folder:
+    folder = simpler / run.folder / run.scene
+    scene = next(iter(sorted(folder.glob("test_*.py"))), folder)  # its name changed with the checkouts
+    with tempfile.TemporaryDirectory(prefix="whole-runs-") as place:
         command = [sys.executable, "-m", "insight_trace", "run", str(scene), "--case", run.case, "--json"]
-        return subprocess.run([*command, "-o", f"{folder}/run"], capture_output=True, text=True)
+        return subprocess.run([*command, "-o", f"{place}/run"], capture_output=True, text=True)
 
 
 def micros_of(run: Published, simpler: Path) -> float:
@@ -75,7 +76,7 @@ def main() -> None:
         name = f"{run.scene} {run.case}"
         if done.returncode:
             print(
-                f"| {name} | {run.micros:,.1f} | {done.stderr.strip().splitlines()[0][:90]} | | | | {run.set} |"
+                f"| {name} | {run.micros:,.1f} | {done.stderr.strip().splitlines()[0]} | | | | {run.set} |"
             )
             continue
         data = json.loads(done.stdout)

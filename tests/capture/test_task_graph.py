@@ -69,6 +69,13 @@ ORDERS = {
         CoreTaskArgs t; t.add_input(a, b); t.add_output(info); t.set_dependencies(&first, 1);""",
         [(1, 2)],
     ),
+    "so does one of spring 2026": (
+        """PTO2ScopeGuard guard{PTO2ScopeMode::MANUAL};
+        CoreTaskArgs w; w.add_input(out, b); w.add_output(info); PTO2TaskId first = rt_submit_aiv_task(0, w).task_id();
+        w.reset(); w.add_input(out, b); w.add_output(info); PTO2TaskId second = rt_submit_aiv_task(0, w).task_id();
+        CoreTaskArgs t; t.add_input(a, b); t.add_output(info); t.add_dep(first); t.add_dep(second);""",
+        [(1, 3), (2, 3)],
+    ),
 }
 
 

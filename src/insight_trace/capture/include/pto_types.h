@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 
@@ -160,6 +161,8 @@ template <int MaxTensors, int MaxScalars> class TaskArguments {
     void set_dependencies_with_kinds(const PTO2TaskId *ids, const DepFlags *, uint32_t count) {
         set_dependencies(ids, count);
     }
+    // As it was until CoreTaskArgsWithDeps.
+    template <class... Ids> void add_dep(Ids... ids) { (put_dependency(ids), ...); }
     uint32_t explicit_dep_count() const { return dependency_count_; }
     PTO2TaskId explicit_dep(uint32_t index) const { return dependencies_[index]; }
 
@@ -226,6 +229,14 @@ template <int MaxTensors, int MaxScalars> class TaskArguments {
   private:
     template <class T> static constexpr bool is_info = std::is_same_v<std::decay_t<T>, TensorCreateInfo>;
 
+    void put_dependency(PTO2TaskId id) {
+        if (dependencies_ && dependencies_ != added_)
+            return set_error("add_dep: set_dependencies was called before for this task");
+        if (dependency_count_ == std::size(added_))
+            return set_error("add_dep: more ids than there is room for");
+        added_[dependency_count_++] = id;
+        dependencies_ = added_;
+    }
     void add(const ChipTensor &tensor, TensorArgType tag) { put_tensor(&tensor, tag); }
     void add(const TensorRef &tensor, TensorArgType tag) { put_tensor(tensor.pointer, tag); }
     void add(const TensorCreateInfo &info, TensorArgType tag) { put_tensor(&info, tag); }
@@ -276,6 +287,7 @@ template <int MaxTensors, int MaxScalars> class TaskArguments {
     uint64_t marked_ = 0, ambiguous_ = 0;
     const PTO2TaskId *dependencies_ = nullptr;
     uint32_t dependency_count_ = 0;
+    PTO2TaskId added_[16];
     bool early_ = false;
     CoreTaskPredicate predicate_;
     int32_t timing_slot_ = TASK_TIMING_SLOT_NONE;
