@@ -535,29 +535,10 @@ int Device::launch(const insight_trace_launch_request &request) {
         }
         if (!ok) {
             end_engine();
-            // a place in the object: its debug lines say which line that is
-            const size_t colon = at.rfind(':');
-            if (!pc.empty() ||
-                (colon != std::string::npos && at.compare(colon > 3 ? colon - 3 : 0, 3, ".so") == 0)) {
-                std::string image = at.substr(0, colon), offset = at.substr(colon + 1);
-                if (!pc.empty()) {
-                    image = pc.substr(0, pc.find('\t'));
-                    offset = pc.substr(pc.find('\t') + 1);
-                }
-                char command[2048], said[1024] = "";
-                snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%llx 2>/dev/null", image.c_str(),
-                         std::stoull(offset));
-                if (FILE *pipe = popen(command, "r")) {
-                    bool in_library = true; // the innermost line that is none of a library's
-                    while (in_library && fgets(said, sizeof said, pipe) && said[0] != '?') {
-                        said[strcspn(said, " \n")] = 0;
-                        at = said;
-                        in_library = strstr(said, "/ascendc_headers/") || strstr(said, "/include/pto/") ||
-                                     strstr(said, "/simulate/embedded/include/");
-                    }
-                    pclose(pipe);
-                }
-            }
+            if (!pc.empty())
+                at = source_line(pc.substr(0, pc.find('\t')), pc.substr(pc.find('\t') + 1), at);
+            else
+                at = source_line(at);
             const size_t named = message.find("GM access of ") == 0 || message.find("GM access at ") == 0
                                      ? message.find(" at 0x")
                                      : std::string::npos;

@@ -1,9 +1,7 @@
 // What is put on different streams has no order but by events and waits: who may touch the same bytes at
 // once.
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
-#include <dlfcn.h>
 
 #include "runtime.hpp"
 
@@ -33,22 +31,6 @@ bool writes(const std::vector<Touched> &touched, const Touched &common) {
     });
 }
 } // namespace
-
-// The line of host code that called one of ours.
-std::string caller_of(void *address) {
-    Dl_info info{};
-    if (!dladdr(address, &info) || !info.dli_fname) return "";
-    char command[2048], said[1024] = "";
-    snprintf(command, sizeof command, "addr2line -e '%s' 0x%llx 2>/dev/null", info.dli_fname,
-             static_cast<unsigned long long>(static_cast<char *>(address) -
-                                             static_cast<char *>(info.dli_fbase) - 1));
-    if (FILE *pipe = popen(command, "r")) {
-        if (!fgets(said, sizeof said, pipe)) said[0] = 0;
-        pclose(pipe);
-    }
-    said[strcspn(said, "\n")] = 0;
-    return said[0] && said[0] != '?' ? std::string(" at ") + said : std::string(" in ") + info.dli_fname;
-}
 
 void Device::say_race(const Access &one, const Access &other, const Touched &common, const char *why) {
     auto place = [](const Access &of) { return of.caller ? "called" + caller_of(of.caller) : of.place; };
@@ -96,7 +78,7 @@ void Device::copies(Stream *on, const char *call, void *caller, const void *poin
 // Something that a device lets a kernel do, once for each line.
 void Device::note(const std::string &kernel, const std::string &place, const std::string &what) {
     if (notes_said_.size() < 20 && notes_said_.insert(place).second)
-        say("%s %s\n  in the kernel at %s", kernel.c_str(), what.c_str(), place.c_str());
+        say("%s %s\n  in the kernel at %s", kernel.c_str(), what.c_str(), source_line(place).c_str());
 }
 
 void Device::forget_accesses(uint64_t address, uint64_t bytes) {

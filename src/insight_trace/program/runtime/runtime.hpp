@@ -223,5 +223,8 @@ class Device {
 
 uint64_t hash_of(const uint8_t *bytes, uint64_t count);
 std::string caller_of(void *address); // " at FILE:LINE" of host code
+// Where an object of a kernel says that it is, as a line of its source: FILE:LINE, or what was given.
+std::string source_line(const std::string &image, const std::string &offset, const std::string &unknown);
+std::string source_line(const std::string &place); // PATH.so:OFFSET; others are left as they are
 
 } // namespace insight_trace_program
