@@ -316,6 +316,18 @@ def test_a_kernel_with_queues_and_scalar_accesses_is_right(tmp_path: Path, asc_d
     assert not re.search("nothing that orders them|past the end|which nothing has written", ran.stderr)
 
 
+def test_what_a_device_lets_a_kernel_do_is_said_with_the_users_line(
+    tmp_path: Path, asc_devkit_checkout: Path
+) -> None:
+    text = RIGHT.replace("V_S>(written);", "V_S>(written + 16 + GetBlockIdx()); // wide", 1)
+    ran = run(tmp_path, asc_devkit_checkout, text, "--trace", "none")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    line = next(number for number, line in enumerate(text.splitlines(), 1) if "// wide" in line)
+    assert re.findall(r"of an event's number .*\n  in the kernel at (\S+)", ran.stderr) == [
+        f"{tmp_path}/program.asc:{line}"
+    ]
+
+
 def test_a_release_build_and_macros_of_its_own_start_the_same_cores(
     tmp_path: Path, asc_devkit_checkout: Path
 ) -> None:

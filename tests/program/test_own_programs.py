@@ -267,24 +267,6 @@ int main() {
     )
 
 
-def test_what_a_device_lets_a_kernel_do_is_said_with_the_users_line(tmp_path: Path) -> None:
-    wide = KERNEL.replace("PIPE_V, EVENT_ID0);", "PIPE_V, (event_t)(16 + row)); // wide", 1)
-    text = (
-        HEAD
-        + wide
-        + """
-int main() {
-    float *x = on_device<float>(64);
-    plus_one<<<1, nullptr, nullptr>>>(x, x, 1);
-    return aclrtSynchronizeDevice();
-}
-"""
-    )
-    ran = run_program(tmp_path, text)
-    at = re.findall(r"plus_one event 16 is event 0: .*\n  in the kernel at (\S+)", ran.stderr)
-    assert at == [f"{tmp_path}/program.cpp:{line_of(text, '// wide')}"], ran.stderr
-
-
 def test_functions_that_are_not_there_say_so_by_name(tmp_path: Path) -> None:
     text = """
 #include <cstdio>
