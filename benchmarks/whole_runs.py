@@ -75,9 +75,7 @@ def main() -> None:
         done = _done(run, options.simpler)
         name = f"{run.scene} {run.case}"
         if done.returncode:
-            print(
-                f"| {name} | {run.micros:,.1f} | {done.stderr.strip().splitlines()[0]} | | | | {run.set} |"
-            )
+            print(f"| {name} | {run.micros:,.1f} | {done.stderr.strip().splitlines()[0]} | | | | {run.set} |")
             continue
         data = json.loads(done.stdout)
         print(

@@ -39,10 +39,11 @@ class Form(enum.IntEnum):
 # Tables of engine/record.hpp, byte for byte.
 OPERAND_FIELDS = [("address", "<u8"), ("footprint", "<u4"), ("tile", "<u4")]
 CALL_FIELDS = [("op", "<u2"), ("core", "<u2"), ("tiles", "<u4")]
-GEOMETRY_FIELDS = [  # reserved: a store that adds; reserved2: a unit flag
+GEOMETRY_FIELDS = [  # reserved: a store that adds; reserved2: a unit flag; reserved3: a load of words that cores look at
     ("form", "u1"), ("type", "u1"), ("counted", "u1"), ("reserved", "u1"), ("block_stride", "<u2", (3,)),
     ("repeat_stride", "<u2", (3,)), ("repeat", "<u4"), ("elements", "<u4"), ("mask", "<u8", (2,)), ("bytes", "<i8"),
-    ("m", "<u4"), ("k", "<u4"), ("n", "<u4"), ("reserved2", "<u4"), ("burst_bytes", "<i8"), ("gm_step", "<i8"),
+    ("m", "<u4"), ("k", "<u4"), ("n", "<u4"), ("reserved2", "<u2"), ("reserved3", "<u2"), ("burst_bytes", "<i8"),
+    ("gm_step", "<i8"),
 ]  # fmt: skip
 FOOTPRINT_FIELDS = [
     ("memory", "u1"), ("role", "u1"), ("type", "u1"), ("which", "u1"), ("exact", "u1"), ("owner", "u1"),

@@ -207,7 +207,7 @@ void Core::transfer(Instr instr, Type type, const Area &gm, const Area &local, i
     geometry.atomic = atomic_store;
     const Ends ends = ends_of(instr);
     const bool stores = ends.to == Space::GM;
-    geometry.counted = looks_at_words && !stores;
+    geometry.looks_at_words = looks_at_words && !stores;
     r.geometry = geometry_of(geometry);
     const Area &there = gm.parts ? gm : lines_at(gm.address, bursts, gm_step, burst_bytes);
     operand(stores ? 0 : 1, stores ? kWrites : kReads, Space::GM, type, there, 0);
@@ -273,7 +273,7 @@ void Core::multiply(Type type, int64_t m, int64_t k, int64_t n, const Area &dst,
     geometry.m = static_cast<uint32_t>(m);
     geometry.k = static_cast<uint32_t>(k);
     geometry.n = static_cast<uint32_t>(n);
-    geometry.unit_flag = unit_flag_;
+    geometry.unit_flag = static_cast<uint16_t>(unit_flag_);
     r.geometry = geometry_of(geometry);
     const int64_t size = type_size(type);
     const bool whole_numbers = type == Type::I8 || type == Type::I4;

@@ -211,7 +211,7 @@ uint32_t Core::moved_geometry(const Record &r, Type type, int64_t repeat, int64_
     geometry.repeat = static_cast<uint32_t>(repeat);
     geometry.bytes = bytes;
     geometry.atomic = atomic_store;
-    geometry.unit_flag = unit_flag_;
+    geometry.unit_flag = static_cast<uint16_t>(unit_flag_);
     return geometry_of(geometry);
 }
 

@@ -56,15 +56,15 @@ struct CallRow {
 static_assert(sizeof(CallRow) == 8);
 
 struct Geometry {
-    // counted: of a vector instruction in count mode, and of a load of words that cores leave for each other;
-    // atomic: a store that adds to what is there
+    // counted: of a vector instruction in count mode; atomic: a store that adds to what is there
     uint8_t form = 0, type = 0, counted = 0, atomic = 0;
     uint16_t block_stride[3] = {}, repeat_stride[3] = {}; // dst, src0, src1; blocks of 32 bytes
     uint32_t repeat = 0, elements = 0;                    // elements: active in all repeats together
     uint64_t mask[2] = {};                                // active lanes of one repeat; 0 in count mode
     int64_t bytes = 0;
     uint32_t m = 0, k = 0, n = 0;
-    uint32_t unit_flag = 0; // of an accumulator: 0 none, 2 waits for it, 3 waits for it and flips it
+    uint16_t unit_flag = 0;      // of an accumulator: 0 none, 2 waits for it, 3 waits for it and flips it
+    uint16_t looks_at_words = 0; // a load of words that cores leave for each other
     int64_t burst_bytes = 0, gm_step = 0;
 };
 static_assert(sizeof(Geometry) == 80);

@@ -81,7 +81,7 @@ void SignalBlocks::look_for_blocks(const Records &records, size_t cores) {
                 if (role & kReads) bytes.emplace_back(begin, end);
             });
         const bool again = !bytes.empty() && core.load_site == r.site && core.bytes == bytes;
-        const bool said = r.geometry != kNoGeometry && records.geometries.rows()[r.geometry].counted;
+        const bool said = r.geometry != kNoGeometry && records.geometries.rows()[r.geometry].looks_at_words;
         if (again || (said && site.pipe == PipeId::MTE2))
             for (const auto &[begin, end] : bytes) mark(begin, end);
         core.load_site = bytes.empty() ? ~0u : r.site;
