@@ -133,8 +133,12 @@ class Bench:
         compilers = [usual.compiler, *_clang(usual.compiler)]
         self.toolchains = [kind(compiler, usual.cache, self.headers) for compiler in compilers]
         self.toolchain = self.toolchains[0]
-        self.driver = self.toolchain.executable(Program("device_tests", (DRIVER,), (STAND_INS,)))
         self.kept_name = "outcomes_vendor_headers.json" if vendor_headers else "outcomes.json"
+
+    @property
+    def driver(self) -> Path:
+        """Asked for each time, as the cache gives up what was not asked for in a while."""
+        return self.toolchain.executable(Program("device_tests", (DRIVER,), (STAND_INS,)))
 
     def _unshared(self, toolchain: Toolchain) -> tuple[str, ...]:
         """The objects of both kinds of core are loaded together, and have the same names."""
