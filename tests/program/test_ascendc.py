@@ -299,9 +299,11 @@ SCALAR = "            c.SetValue(0, c.GetValue(0) * 2.0f); // by the scalar unit
 RIGHT = HEAD + KERNEL.replace(SCALAR, WAITED) + MAIN
 
 
-def run(folder: Path, root: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, root: Path, text: str, *options: str, arch: str = "dav-2201"
+) -> subprocess.CompletedProcess[str]:
     (folder / "program.asc").write_text(text)
-    line = "bisheng -xasc --npu-arch=dav-2201 -O2 program.asc -o program && ./program"
+    line = f"bisheng -xasc --npu-arch={arch} -O2 program.asc -o program && ./program"
     words = [sys.executable, "-m", "insight_trace", "exec", *options, "--", "sh", "-c", line]
     environment = {**os.environ, "INSIGHT_TRACE_ASCENDC": str(root)}
     return subprocess.run(
@@ -391,11 +393,13 @@ int main() {
 
 
 @pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(("arch", "chip"), [("dav-2201", "Ascend910B1"), ("dav-3510", "Ascend950PR_9599")])
 def test_a_word_that_is_there_at_the_first_look_orders_what_came_before_it_alone(
-    tmp_path: Path, asc_devkit_checkout: Path, late: bool
+    tmp_path: Path, asc_devkit_checkout: Path, late: bool, arch: str, chip: str
 ) -> None:
     text = f"#define LATE {int(late)}\n{HEAD}{HANDED_OVER}"
-    ran = run(tmp_path, asc_devkit_checkout, text, "--check", "-o", "traces")
+    options = ("--check", "-o", "traces", "--soc-version", chip)
+    ran = run(tmp_path, asc_devkit_checkout, text, *options, arch=arch)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert ("with nothing that orders the two cores" in ran.stderr) == late, ran.stderr
 
