@@ -86,6 +86,18 @@ def test_what_was_used_longest_ago_goes_when_the_limit_is_reached(tmp_path):
     assert size <= 2500
 
 
+def test_many_small_entries_are_not_counted_for_each_of_them(tmp_path, monkeypatch):
+    counted = []
+    trim = Cache._trim
+    monkeypatch.setattr(Cache, "_trim", lambda cache: counted.append(1) or trim(cache))
+    for number in range(64):
+        Cache(tmp_path, limit=100_000).put("kind", f"{number}", writes("x" * 1000))
+    assert 16 <= len(counted) <= 22
+    for number in range(64, 130):
+        Cache(tmp_path, limit=100_000).put("kind", f"{number}", writes("x" * 1000))
+    assert sum(file.stat().st_size for file in tmp_path.rglob("made")) <= 105_000
+
+
 def test_what_is_used_all_the_time_stays_though_it_was_made_first(tmp_path):
     cache = Cache(tmp_path, limit=2900)
     for name, minutes in (("engine", 20), ("kernel", 10)):

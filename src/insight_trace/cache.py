@@ -27,6 +27,8 @@ from insight_trace.scratch import owned_folder
 
 SIZE_LIMIT = 2 * 1024**3
 _TRIM_TO = 0.8
+_ADDED = ".added"  # sizes of what was built since entries were last counted
+_COUNT_EVERY = 32  # once this part of the limit was added: counting looks at every file
 _STAMP = ".used"
 _NAME_A_PLACE = "set INSIGHT_TRACE_CACHE or TMPDIR to a directory with free space"
 
@@ -170,8 +172,25 @@ class Cache:
             except OSError:
                 if not entry.is_dir() or whose_it_is(entry):  # not a build that was quicker: a real fault
                     raise
-            self._trim()
+            if self._grew(sum(int(line.split(" ", 1)[0]) for line in sizes)):
+                self._trim()
             return entry
+
+    def _grew(self, size: int) -> bool:
+        """Notes what was added, and says whether it is so much by now that entries are to be counted."""
+        noted = self.root / _ADDED
+        try:
+            with noted.open("a+") as file:
+                file.write(f"{size}\n")
+                file.seek(0)
+                sizes = [int(line) for line in file.read(STAMP_BYTES).split()]
+        except (OSError, ValueError):
+            return True
+        if len(sizes) > 1 and sum(sizes) < self.limit / _COUNT_EVERY:
+            return False
+        with contextlib.suppress(OSError):
+            noted.write_text("0\n")
+        return True
 
     @contextlib.contextmanager
     def _lock(self, path: Path) -> Iterator[None]:
