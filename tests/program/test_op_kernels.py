@@ -90,12 +90,12 @@ def test_a_kernel_that_is_named_like_a_function_of_the_c_library_gets_another_na
 ):
     mine = (
         '# 1 "/home/me/pow.cpp"\n__attribute__((insight_trace_kernel)) void pow(int *x);\n'
-        'void g() { pow(0); a.pow(1); s("pow"); }\n'
+        'void g() { pow(0); a.pow(1); s("pow"); std::pow(2, 3); }\n'
     )
     theirs = '# 1 "/usr/include/math.h" 3\ndouble pow(double, double);\n'
     made = beside_the_c_library(theirs + mine)
     assert theirs in made
-    assert 'void pow_(int *x);\nvoid g() { pow_(0); a.pow_(1); s("pow"); }' in made
+    assert 'void pow_(int *x);\nvoid g() { pow_(0); a.pow_(1); s("pow"); std::pow(2, 3); }' in made
     assert beside_the_c_library(theirs) == theirs
 
 

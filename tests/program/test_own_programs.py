@@ -311,6 +311,39 @@ print("right")
     assert ran.returncode == 0
 
 
+def test_libraries_of_one_source_have_their_own_kernels(tmp_path: Path) -> None:
+    source = (
+        HEAD
+        + KERNEL.replace("TADDS(a, a, 1.0f);", "TADDS(a, a, STEP);")
+        + """
+extern "C" void call_kernel(void *x, void *y) { plus_one<<<1, nullptr, nullptr>>>((float *)x, (float *)y, 1); }
+"""
+    )
+    (tmp_path / "kernel.cpp").write_text(source)
+    (tmp_path / "run.py").write_text("""
+import ctypes, subprocess
+import numpy as np
+steps = (1.0, 2.5, 8.0)
+for step in steps:
+    flags = ["-fPIC", "-shared", "-xcce", "--npu-arch=dav-2201", f"-DSTEP={step}f"]
+    subprocess.run(["bisheng", *flags, "kernel.cpp", "-o", f"kernel_{step}.so"], check=True)
+libraries = {step: ctypes.CDLL(f"./kernel_{step}.so") for step in steps}
+acl = ctypes.CDLL("libascendcl.so")
+x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+size, dx, dy = ctypes.c_size_t(x.nbytes), ctypes.c_void_p(), ctypes.c_void_p()
+for one in (dx, dy):
+    assert acl.aclrtMalloc(ctypes.byref(one), size, 0) == 0
+assert acl.aclrtMemcpy(dx, size, ctypes.c_void_p(x.ctypes.data), size, 1) == 0
+for step in (*steps, *steps[::-1]):
+    libraries[step].call_kernel(dx, dy)
+    assert acl.aclrtSynchronizeDevice() == 0
+    assert acl.aclrtMemcpy(ctypes.c_void_p(y.ctypes.data), size, dy, size, 2) == 0
+    print(y[0])
+""")
+    ran = run_exec(tmp_path, sys.executable, "run.py")
+    assert ran.stdout.split() == ["1.0", "2.5", "8.0", "8.0", "2.5", "1.0"], ran.stderr
+
+
 def test_torch_has_an_npu_device_and_pytest_runs_on_it(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
     if not os.environ.get("INSIGHT_TRACE_LONG_TESTS") and not _torch_device_is_built():

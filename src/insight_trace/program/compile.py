@@ -137,7 +137,7 @@ def beside_the_c_library(text: str) -> str:
     taken = {name for name in kernels_in(text) if _OF_THE_C_LIBRARY.fullmatch(name)}
     if not taken:
         return text
-    word = re.compile(rf"(?<![\w\"'])({'|'.join(map(re.escape, sorted(taken)))})(?![\w\"'])")
+    word = re.compile(rf"(?<!std::)(?<![\w\"'])({'|'.join(map(re.escape, sorted(taken)))})(?![\w\"'])")
     made, done, own = [], 0, True
     for marker in _MARKED.finditer(text):
         part = text[done : marker.start()]

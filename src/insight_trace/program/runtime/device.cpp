@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fstream>
 #include <poll.h>
@@ -105,6 +106,13 @@ bool write_file(const std::string &path, const void *bytes, uint64_t count) {
 }
 
 // An object that travelled in the program, as a file that the engine can load.
+// The file that was loaded with this address in it. Sources that a program compiles more than once, with
+// other values of their macros, have kernels of the same names in several libraries.
+const void *library_of(const void *address) {
+    Dl_info info{};
+    return dladdr(address, &info) ? info.dli_fbase : nullptr;
+}
+
 std::string image_file(const uint8_t *bytes, uint64_t size) {
     const std::string folder = session().folder + "/images";
     mkdir(folder.c_str(), 0700);
@@ -193,10 +201,19 @@ void Device::add_kernels(const char *facts, uint64_t facts_size, const uint8_t *
         if (sizes[side]) set->images[side] = image_file(images[side], sizes[side]);
     std::lock_guard<std::recursive_mutex> lock(mutex);
     sets_.push_back(set);
+    const void *library = library_of(facts);
     for (const auto &f : entries) {
         KernelEntry entry{set, f[2], f.size() > 3 ? std::stoi(f[3]) : 2, f.size() > 4 ? f[4] : "", nullptr};
-        (f[0] == "kernel" ? kernels_ : entries_)[f[1]] = entry;
+        for (const void *of : {library, static_cast<const void *>(nullptr)})
+            (f[0] == "kernel" ? kernels_ : entries_)[{of, f[1]}] = entry;
     }
+}
+
+const KernelEntry *Device::kernel_of(const KernelEntries &entries, const void *library,
+                                     const std::string &name) {
+    for (const void *of : {library, static_cast<const void *>(nullptr)})
+        if (auto found = entries.find({of, name}); found != entries.end()) return &found->second;
+    return nullptr;
 }
 
 // --- the engine --------------------------------------------------------------------------------------------
@@ -384,15 +401,16 @@ int Device::launch(const insight_trace_launch_request &request) {
     std::string symbol = request.entry;
     if (!symbol.empty() && symbol.front() == '*') symbol.erase(0, 1);
     symbol = "_Z" + symbol.substr(0, symbol.size() - 1) + "4callEPNS_6PackedE";
-    auto found = entries_.find(symbol);
-    if (found == entries_.end()) return refuse(kInternal, "no compiled kernel belongs to this launch");
-    KernelEntry entry = found->second;
+    const void *library = library_of(request.file);
+    const KernelEntry *found = kernel_of(entries_, library, symbol);
+    if (!found) return refuse(kInternal, "no compiled kernel belongs to this launch");
+    KernelEntry entry = *found;
     if (entry.kind == "elsewhere") {
-        auto other = kernels_.find(entry.kernel);
-        if (other == kernels_.end()) return refuse(kInternal, "no source of this program defines the kernel");
-        entry.kind = other->second.kind;
-        entry.lanes = other->second.lanes;
-        entry.also = other->second.set;
+        const KernelEntry *other = kernel_of(kernels_, library, entry.kernel);
+        if (!other) return refuse(kInternal, "no source of this program defines the kernel");
+        entry.kind = other->kind;
+        entry.lanes = other->lanes;
+        entry.also = other->set;
     }
     if (request.blocks == 0 || request.blocks > kMostBlocks)
         return refuse(107000, "a launch has 1 to " + std::to_string(kMostBlocks) + " blocks, not " +

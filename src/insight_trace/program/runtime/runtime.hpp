@@ -207,8 +207,12 @@ class Device {
     void hold(uint64_t address, uint64_t bytes, bool dirty, bool hole);
     bool recall(const std::string &key, Kept *&found);
 
-    std::map<std::string, KernelEntry> entries_;
-    std::map<std::string, KernelEntry> kernels_; // by the name of the function
+    // By the library that has them, and by null what was loaded last of all.
+    using KernelEntries = std::map<std::pair<const void *, std::string>, KernelEntry>;
+    static const KernelEntry *kernel_of(const KernelEntries &entries, const void *library,
+                                        const std::string &name);
+    KernelEntries entries_;
+    KernelEntries kernels_; // by the name of the function
     std::vector<KernelSet *> sets_;
     std::map<std::string, ChipFacts> chips_;
     std::multimap<std::string, Kept> kept_;
