@@ -222,7 +222,7 @@ def run_kind(name: str, dask: DaskProcesses, folder: Path, count: int) -> tuple[
         there, here, first, reused = profiled(dask, folder, count)
         assert len(there) == len(here) == count
         pairs = zip(map(without_places, there), map(without_places, here), strict=True)
-        return first, reused, [one for one, other in pairs if one != other]
+        return first, reused, [pair for pair in pairs if pair[0] != pair[1]]
     make, work, kind = KINDS[name]
     jobs = make(folder, count)
     found, first, reused, _ = survived(dask, work, jobs, kind, folder)
@@ -261,7 +261,7 @@ def main() -> None:
                 flush=True,
             )
             if wrong:
-                sys.exit(1)
+                sys.exit(f"the first that differs: {wrong[0]}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The cache of compiled things: whole or absent, shared by processes, kept small, never in the way."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -84,6 +85,25 @@ def test_what_was_used_longest_ago_goes_when_the_limit_is_reached(tmp_path):
     assert cache.get("kind", "new") is not None
     size = sum(file.stat().st_size for file in tmp_path.rglob("made"))
     assert size <= 2500
+
+
+def test_what_somebody_comes_to_use_while_room_is_made_stays(tmp_path, monkeypatch):
+    cache = Cache(tmp_path, limit=2100)
+    stamps = []
+    for name, hours in (("first", 3), ("second", 2)):
+        stamps.append(cache.put("kind", name, writes("x" * 1000)) / ".used")
+        past = time.time() - hours * 3600
+        os.utime(stamps[-1], (past, past))
+    remove = shutil.rmtree
+
+    def removing(entry, **how):
+        if entry.name == "first":  # meanwhile another process takes the second
+            assert Cache(tmp_path).get("kind", "second")
+        remove(entry, **how)
+
+    monkeypatch.setattr(shutil, "rmtree", removing)
+    cache.put("kind", "new", writes("x" * 1000))
+    assert [cache.get("kind", name) is not None for name in ("first", "second", "new")] == [False, True, True]
 
 
 def test_many_small_entries_are_not_counted_for_each_of_them(tmp_path, monkeypatch):

@@ -220,7 +220,12 @@ class Cache:
         total = sum(size for _, size, _ in entries)
         if total <= self.limit:
             return
-        for _, size, entry in sorted(entries)[:-1]:
+        for used, size, entry in sorted(entries)[:-1]:
+            try:
+                if used and (entry / _STAMP).stat().st_mtime != used:
+                    continue  # somebody has come to use it since
+            except OSError:
+                continue
             shutil.rmtree(entry, ignore_errors=True)
             total -= size
             if total <= self.limit * _TRIM_TO:
