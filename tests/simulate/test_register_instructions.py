@@ -298,3 +298,8 @@ def test_numbers_of_a_register_that_nothing_was_written_to_are_refused(last: str
 def test_lanes_that_no_instruction_uses_may_be_unwritten(tmp_path: Path) -> None:
     done = _run_with("vand(z, z, y, pset_b32(PAT_ALLF), MODE_MERGING)", tmp_path)
     assert np.array_equal(outputs(done)[0], np.arange(64, dtype=np.float32))
+
+
+def test_a_register_has_the_size_that_kernels_ask_for(tmp_path: Path) -> None:
+    lanes = "static_assert(sizeof(vector_f16) == 256 && sizeof(vector_u32[2]) == 512); vor(z, z, zero, all)"
+    assert np.array_equal(outputs(_run_with(lanes, tmp_path))[0], np.arange(64, dtype=np.float32))

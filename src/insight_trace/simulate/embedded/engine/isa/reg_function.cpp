@@ -2,6 +2,7 @@
 // function that is issued at the end.
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include "isa/register_unit.hpp"
 #include "late_work.hpp"
@@ -54,7 +55,13 @@ bool loads(RegisterRow row) {
 bool adds_to_result(RegisterRow row) {
     return row == RegisterRow::vmula || row == RegisterRow::vmadd || row == RegisterRow::vaxpy;
 }
-bool is_written(const uint8_t *reg) { return !reg || reg[kRegister]; }
+bool is_written(const uint8_t *reg) {
+    return !reg || memcmp(reg, kUnwrittenRegister, sizeof kUnwrittenRegister) != 0;
+}
+// What no lane of the instruction gave a number, or a run without numbers did not, is no longer unwritten.
+void set_written(uint8_t *reg) {
+    if (!is_written(reg)) memset(reg, 0, sizeof kUnwrittenRegister);
+}
 
 // A register that nothing was written to holds whatever was there: no result of it can be known.
 void refuse_unwritten(const RegisterCall &call, const Row &row) {
@@ -68,9 +75,9 @@ void refuse_unwritten(const RegisterCall &call, const Row &row) {
 
 void note_written(const RegisterCall &call, const Row &row) {
     const bool loaded = loads(call.word.row);
-    if (row.use & kMakesRegister || loaded) call.dst[kRegister] = 1;
-    if (row.use & kMakesTwo) call.second()[kRegister] = 1;
-    if (call.word.row == RegisterRow::vlds && call.a) const_cast<uint8_t *>(call.a)[kRegister] = 1;
+    if (row.use & kMakesRegister || loaded) set_written(call.dst);
+    if (row.use & kMakesTwo) set_written(call.second());
+    if (call.word.row == RegisterRow::vlds && call.a) set_written(const_cast<uint8_t *>(call.a));
 }
 
 } // namespace

@@ -203,7 +203,11 @@ enum class RegisterRow : uint16_t {
 #undef REGISTER
     COUNT
 };
-constexpr uint32_t kBytesOfRegister = 256; // and one more that says whether anything was written to them
+constexpr uint32_t kBytesOfRegister = 256;
+// What a register begins with: nothing was written to one that still does. Kernels ask for its size, so it
+// has no room for more than its bytes.
+constexpr uint64_t kUnwrittenRegister[4] = {0x9d3f51c2a8e6047b, 0x61b8d0f7352ea94c, 0xe27405bc9f18d36a,
+                                            0x4ac9167de083fb52};
 // One bit for each byte of a register; an element's is that of its first byte.
 struct Predicate {
     uint64_t bits[4];

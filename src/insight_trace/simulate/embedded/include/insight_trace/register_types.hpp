@@ -13,9 +13,8 @@ namespace insight_trace {
 template <class T> struct Register {
     using Element = T;
     alignas(32) uint8_t bytes[kBytesOfRegister];
-    uint8_t written = 0; // behind the bytes: the engine finds it by them
-    Register() = default;
-    template <class U> explicit Register(const Register<U> &other) : written(other.written) {
+    Register() { __builtin_memcpy(bytes, kUnwrittenRegister, sizeof kUnwrittenRegister); }
+    template <class U> explicit Register(const Register<U> &other) {
         __builtin_memcpy(bytes, other.bytes, sizeof bytes);
     }
 };
