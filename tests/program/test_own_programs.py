@@ -389,6 +389,8 @@ def test_names_that_programs_use():
     with torch.npu.amp.autocast():
         assert (x + x).dtype is torch.float32
     x.record_stream(torch.npu.Stream())
+    with torch.npu.stream(torch.npu.Stream()):
+        assert torch_npu._C._npu_getCurrentRawStream(0) == torch.npu.current_stream().npu_stream != 0
     torch.npu.synchronize(device=0)
     assert x.unfold(0, 2, 1).device == x.device
     with pytest.raises(RuntimeError, match="Invalid device id 99"):

@@ -55,8 +55,8 @@ struct Tile {
     // A tile that has no place yet gives none: kernels set another valid part so, with a fresh tile.
     Tile &operator=(const Tile &other) {
         if (other.placed_) assign(other.address_);
-        valid_rows_ = other.valid_rows_;
-        valid_cols_ = other.valid_cols_;
+        RowMaskInternal = other.RowMaskInternal;
+        ColMaskInternal = other.ColMaskInternal;
         k_aligned_ = other.k_aligned_;
         return *this;
     }
@@ -65,22 +65,25 @@ struct Tile {
         static_assert((ValidRow == DYNAMIC) != (ValidCol == DYNAMIC),
                       "one extent needs exactly one run-time extent");
         if constexpr (ValidRow == DYNAMIC)
-            valid_rows_ = static_cast<int>(extent);
+            RowMaskInternal = static_cast<int>(extent);
         else
-            valid_cols_ = static_cast<int>(extent);
+            ColMaskInternal = static_cast<int>(extent);
     }
     Tile(size_t rows, size_t cols) {
-        if constexpr (ValidRow == DYNAMIC) valid_rows_ = static_cast<int>(rows);
-        if constexpr (ValidCol == DYNAMIC) valid_cols_ = static_cast<int>(cols);
+        if constexpr (ValidRow == DYNAMIC) RowMaskInternal = static_cast<int>(rows);
+        if constexpr (ValidCol == DYNAMIC) ColMaskInternal = static_cast<int>(cols);
     }
 
-    int GetValidRow() const { return ValidRow == DYNAMIC ? valid_rows_ : ValidRow; }
-    int GetValidCol() const { return ValidCol == DYNAMIC ? valid_cols_ : ValidCol; }
-    void SetValidRow(int rows) { valid_rows_ = rows; }
-    void SetValidCol(int cols) { valid_cols_ = cols; }
+    // Public under the library's names: kernels set them.
+    int RowMaskInternal = ValidRow == DYNAMIC ? Rows : ValidRow;
+    int ColMaskInternal = ValidCol == DYNAMIC ? Cols : ValidCol;
+    int GetValidRow() const { return ValidRow == DYNAMIC ? RowMaskInternal : ValidRow; }
+    int GetValidCol() const { return ValidCol == DYNAMIC ? ColMaskInternal : ValidCol; }
+    void SetValidRow(int rows) { RowMaskInternal = rows; }
+    void SetValidCol(int cols) { ColMaskInternal = cols; }
     void SetValidShape(int rows, int cols) {
-        valid_rows_ = rows;
-        valid_cols_ = cols;
+        RowMaskInternal = rows;
+        ColMaskInternal = cols;
     }
     bool GetKAligned() const { return k_aligned_; }
     void SetKAligned(bool aligned) { k_aligned_ = aligned; }
@@ -134,8 +137,6 @@ struct Tile {
   private:
     uint64_t address_ = 0;
     mutable TileDType data_ = nullptr; // kernels bind references to it
-    int valid_rows_ = ValidRow == DYNAMIC ? Rows : ValidRow;
-    int valid_cols_ = ValidCol == DYNAMIC ? Cols : ValidCol;
     bool k_aligned_ = false;
     bool placed_ = false; // has an address of its own
 };

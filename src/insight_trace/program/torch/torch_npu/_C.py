@@ -1,0 +1,9 @@
+"""What kernels' launchers take of the vendor's compiled part, where its public way is slow."""
+
+from __future__ import annotations
+
+from torch_npu import npu
+
+
+def _npu_getCurrentRawStream(device: int) -> int:  # noqa: N802
+    return npu.current_stream(device).npu_stream
