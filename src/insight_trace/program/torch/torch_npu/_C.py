@@ -1,4 +1,4 @@
-"""What kernels' launchers take of the vendor's compiled part, where its public way is slow."""
+"""What launchers of kernels take of the vendor's compiled part, whose public way is slow."""  # noqa: N999
 
 from __future__ import annotations
 

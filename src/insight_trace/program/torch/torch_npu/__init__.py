@@ -46,7 +46,7 @@ def _record_on(tensor: torch.Tensor, stream: Any) -> None:
 
 torch.Tensor.record_stream = _record_on  # type: ignore[method-assign,assignment]
 
-from torch_npu import _C, _operators, profiler  # noqa: E402
+from torch_npu import _C, _operators, profiler  # noqa: E402, F401
 from torch_npu._operators import *  # noqa: E402, F403
 
 
