@@ -89,7 +89,8 @@ inline void psts(const vector_bool &src, P &&pointer, int64_t offset, D dist, in
 // A predicate to any address, a bit for each element, behind those of the ones before.
 template <class P> inline void pstu(vector_align &state, const vector_bool &src, P &&pointer) {
     constexpr uint32_t size = sizeof(insight_trace::Pointed<P>), bytes = CCE_VL / 8 / size;
-    vector_u8 packed{};
+    vector_u8 packed;
+    __builtin_memset(packed.bytes, 0, sizeof packed.bytes);
     for (uint32_t lane = 0; lane < CCE_VL / size; ++lane)
         packed.bytes[lane / 8] |= uint8_t((src.bits[lane * size / 64] >> (lane * size % 64) & 1) << lane % 8);
     vstus(state, bytes, packed, reinterpret_cast<uint8_t *>(pointer));
