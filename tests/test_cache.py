@@ -118,6 +118,19 @@ def test_many_small_entries_are_not_counted_for_each_of_them(tmp_path, monkeypat
     assert sum(file.stat().st_size for file in tmp_path.rglob("made")) <= 105_000
 
 
+@pytest.mark.parametrize("noted", [b"", b"12\nhal", b"\xff\x00"])
+def test_a_note_of_what_was_added_that_is_no_note_only_has_entries_counted(tmp_path, noted):
+    cache = Cache(tmp_path, limit=2500)
+    stamp = cache.put("kind", "old", writes("x" * 1000)) / ".used"
+    os.utime(stamp, (1, 1))
+    (tmp_path / ".added").write_bytes(noted)
+    cache.put("kind", "new", writes("x" * 1000))
+    (tmp_path / ".added").write_bytes(noted)
+    cache.put("kind", "newest", writes("x" * 1000))
+    assert cache.get("kind", "old") is None
+    assert cache.get("kind", "newest")
+
+
 def test_what_is_used_all_the_time_stays_though_it_was_made_first(tmp_path):
     cache = Cache(tmp_path, limit=2900)
     for name, minutes in (("engine", 20), ("kernel", 10)):

@@ -236,6 +236,32 @@ def test_compact_tiles_of_floats_are_multiplied_by_their_valid_part(tmp_path: Pa
     np.testing.assert_array_equal(found[:, :16], a[16:, 16:] @ b[16:, 16:])
 
 
+_PARTIAL = """\
+    using Part = Tile<TileType::Vec, float, 1, 64, BLayout::RowMajor, 1, DYNAMIC>;
+    Line from(data_in(args, 0)), to(data_in(args, 1));
+    Part tile(64);
+    TASSIGN(tile, 0);
+    TLOAD(tile, from);
+    PtoSetWaitFlag<PIPE_MTE2, PIPE_V>();
+    tile.ColMaskInternal = 40;
+    TADDS(tile, tile, 2.0f);
+    tile.ColMaskInternal = 64;
+    PtoSetWaitFlag<PIPE_V, PIPE_MTE3>();
+    TSTORE(to, tile);"""
+
+
+@ON_BOTH
+def test_a_kernel_may_set_the_valid_part_by_the_name_that_the_library_keeps_it_under(
+    tmp_path: Path, target: str
+) -> None:
+    row = RNG.integers(-9, 10, 64).astype(np.float32)
+    source = write_kernel(tmp_path, _PARTIAL)
+    found = outputs(
+        run([Kernel("part", source, CoreType.AIV)], [row, np.zeros_like(row)], [1], target=target)
+    )[1]
+    np.testing.assert_array_equal(found, row + 2 * (np.arange(64) < 40))
+
+
 _PADDED = """\
     using Short = GlobalTensor<float, Shape<1, 1, 1, 1, 61>, pto::Stride<64, 64, 64, 64, 1>>;
     using Padded = Tile<TileType::Vec, float, 1, 64, BLayout::RowMajor, 1, 61, SLayout::NoneBox, 512,
